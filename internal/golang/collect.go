@@ -52,8 +52,8 @@ func() {
 	}
 }()`
 
-// Collect copies the files below /out into a folder of the host. The session's program runs once
-// more, so that its snippets write them again. A session without Go snippets has none.
+// Collect copies the files below /out into a folder of the host. It runs the session's program once
+// more, so that its snippets write the files again. A session without Go snippets has no files.
 func (g *Guest) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
 	if g.wall == nil || len(g.history.Past()) == 0 {
 		return tiers.Collected{}, nil
@@ -64,7 +64,8 @@ func (g *Guest) Collect(ctx context.Context, dir string) (tiers.Collected, error
 	})
 }
 
-// runAside runs a snippet apart from the session's accounts. It is no part of the session.
+// runAside runs a snippet that does not count towards the session's accounts. It does not become
+// part of the session.
 func (g *Guest) runAside(ctx context.Context, limits tiers.Limits, source string) (tiers.Result, error) {
 	own, err := session.NewAccounts(ctx, tiers.Config{Limits: limits})
 	if err != nil {

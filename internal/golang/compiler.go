@@ -20,11 +20,11 @@ type compiler struct {
 	box     Box // nil if there is none
 }
 
-// maxRounds bounds the compiler's requests for further packages.
+// maxRounds bounds how often the compiler may request additional packages.
 const maxRounds = 3
 
-// compile compiles the program of a session. A mistake in a snippet is a
-// [*build.CompileError], and so is a snippet that exceeds the compiler's limits.
+// compile compiles the program of a session. The error is a [*build.CompileError] for a mistake in
+// a snippet, and for a snippet that exceeds the compiler's limits.
 func (c *compiler) compile(ctx context.Context, request *build.Request) (build.Built, error) {
 	var missing []string
 	for range maxRounds {

@@ -7,6 +7,6 @@
 // The packages below guest/ run behind the wall: build compiles snippets, relay starts the
 // program and measures its use, run is compiled into the program.
 //
-// The room has Go alone: the life of a snippet in any language is in internal/snippet, the analyser
-// of Go in internal/plan, and the interpreter of Go in tiers/interp.
+// This folder is only about Go as such: the life of a snippet in any language is in
+// internal/snippet, the Go analyser in internal/plan, and the Go interpreter in tiers/interp.
 package golang

@@ -14,7 +14,7 @@ import (
 )
 
 // examine describes why a program died and returns the code of its ending. The program's last
-// output is hostile and decides the wording only.
+// output is hostile and affects only the wording.
 func (g *Guest) examine(crash *tiers.Exception) (code int) {
 	p := g.current
 	last, beginning := g.Accounts.LastWords()
@@ -33,7 +33,7 @@ func (g *Guest) examine(crash *tiers.Exception) (code int) {
 		g.Accounts.Fire(tiers.LimitActive)
 		return session.Died
 	case death.Cause == "" && !exit.Killed && exit.Signal == 0 && exit.Code >= 0:
-		g.Accounts.Raise(exitException(exit.Code)) // by a way round os.Exit
+		g.Accounts.Raise(exitException(exit.Code)) // bypassing os.Exit
 		return wire.CodeExited
 	case death.Cause == "":
 		death.Cause, death.Line = "Crash", exit.String()
@@ -50,7 +50,7 @@ func (g *Guest) examine(crash *tiers.Exception) (code int) {
 	return session.Died
 }
 
-// howEnded describes the end of a program as far as the host knows it.
+// howEnded describes the end of a program as far as the host knows.
 func (p *program) howEnded() jail.Exit {
 	exit := jail.Exit{Code: -1, Killed: true, OOM: p.outOfMemory}
 	if p.exit != nil && !p.isRude {
@@ -68,7 +68,7 @@ func exitException(code int) *tiers.Exception {
 	}
 }
 
-// suffix marks the names of older declarations. Only a snippet that runs again can print it.
+// suffix marks the names of older declarations. Only a repeated snippet can print it.
 var suffix = lazyregexp.New(`__[0-9]+(_[0-9]+)?\b`)
 
 func stripSuffixes(text []byte) []byte { return suffix.ReplaceAll(text, nil) }
@@ -95,7 +95,7 @@ func traceSnippets(last, line string) string {
 	return b.String()
 }
 
-// place is a line of a snippet in a traceback.
+// place matches a line of a snippet in a traceback.
 var place = lazyregexp.New(`(?m)^\tsnippet_([0-9]{1,6}):?\.go:([0-9]{1,7})$`)
 
 // quoteLines adds the quoted lines of snippets to a traceback. running is the source of the
@@ -103,7 +103,7 @@ var place = lazyregexp.New(`(?m)^\tsnippet_([0-9]{1,6}):?\.go:([0-9]{1,7})$`)
 func (g *Guest) quoteLines(traceback, running string) string {
 	return place.ReplaceAllStringFunc(traceback, func(found string) string {
 		m := place.FindStringSubmatch(found)
-		n, _ := strconv.Atoi(m[1]) // the pattern has found digits
+		n, _ := strconv.Atoi(m[1]) // the pattern matched digits
 		line, _ := strconv.Atoi(m[2])
 
 		source := running
@@ -117,7 +117,7 @@ func (g *Guest) quoteLines(traceback, running string) string {
 	})
 }
 
-// lineOf returns one line of a text, counted from 1, without surrounding blanks.
+// lineOf returns one line of a text, counted from 1, trimmed.
 func lineOf(text string, line int) string {
 	lines := strings.Split(text, "\n")
 	if line < 1 || line > len(lines) {

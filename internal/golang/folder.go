@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/golang/guest/relay"
 )
 
-// folder holds the program for a waiting relay. On the host, only this user can enter it. The
+// folder is where a waiting relay finds the program. On the host, only this user can enter it. The
 // relay sees the inner folder, read-only.
 type folder struct{ outer, inner string }
 
@@ -37,7 +37,7 @@ func makeFolder() (*folder, error) {
 // put writes the program into the folder.
 func (f *folder) put(program []byte) error {
 	// A process forked meanwhile would hold the open file until it executes its own program, and
-	// the kernel executes no file that is open for writing.
+	// the kernel refuses to execute a file that is open for writing.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 

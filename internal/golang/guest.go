@@ -16,30 +16,30 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Guest is the Go half of a session. It starts nothing before the first Go snippet.
+// Guest is the Go half of a session. It starts nothing until the first Go snippet.
 type Guest struct {
 	// Tier is the tier's name.
 	Tier string
-	// Accounts are the session's.
+	// Accounts are the session's accounts.
 	Accounts *session.Accounts
-	// Open makes the wall. A [*tiers.RejectedError] says why this machine has none.
+	// Open builds the wall. A [*tiers.RejectedError] explains why this machine has none.
 	Open func(ctx context.Context) (Wall, error)
-	// BuildTimeout bounds one compilation, [BuildTimeout] if zero.
+	// BuildTimeout bounds one compilation; it defaults to [BuildTimeout].
 	BuildTimeout time.Duration
 
 	wall     Wall // nil until the first snippet
 	compiler *compiler
 	kinds    []string // of the inputs, for the compiler
-	knows    int      // the configuration that kinds are of
+	knows    int      // configuration version of kinds
 	about    run.Session
 	history  *session.History
-	refs     [][]build.Ref // of each snippet of the history
+	refs     [][]build.Ref // of each snippet in the history
 
-	next    chan startedProgram // of the next snippet, nil if none is being started
-	closing sync.WaitGroup      // programs that are being closed
-	current *program            // of the snippet that runs, nil if it does not compile
-	failure *build.CompileError // of the snippet that runs
-	newRefs []build.Ref         // of it
+	next    chan startedProgram // of the next snippet; nil if none is being started
+	closing sync.WaitGroup      // programs being closed
+	current *program            // of the current snippet; nil if it does not compile
+	failure *build.CompileError // of the current snippet
+	newRefs []build.Ref         // of the current snippet
 }
 
 // startedProgram is a started relay, or the error of its start.
@@ -53,7 +53,7 @@ var (
 	_ session.Mover = (*Guest)(nil)
 )
 
-// open makes the wall and describes the session to its programs.
+// open builds the wall and describes the session for its programs.
 func (g *Guest) open(ctx context.Context) error {
 	if g.wall != nil {
 		return nil
@@ -107,8 +107,8 @@ func (g *Guest) findKinds(ctx context.Context) error {
 	return nil
 }
 
-// Prepare compiles the session with the snippet, starts the program and runs the earlier
-// snippets again. If the snippet does not compile, Run reports it.
+// Prepare compiles the session with the snippet, starts the program and repeats the earlier
+// snippets. If the snippet does not compile, Run reports it.
 func (g *Guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.Loss, error) {
 	if err := g.open(ctx); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (g *Guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.
 		return nil, err
 	}
 
-	if g.current != nil { // it was prepared for a snippet that did not begin
+	if g.current != nil { // prepared for a snippet that did not begin
 		g.discard()
 	}
 	g.failure = nil
@@ -140,7 +140,7 @@ func (g *Guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.
 	return lost, err
 }
 
-// build compiles the session with further snippets and starts the program.
+// build compiles the session with additional snippets and starts the program.
 func (g *Guest) build(ctx context.Context, sources ...string) (*program, [][]build.Ref, error) {
 	g.startNext(ctx)
 	request := &build.Request{Inputs: g.kinds}
@@ -214,9 +214,9 @@ func (g *Guest) start(ctx context.Context, file []byte) (*program, error) {
 	return nil, fmt.Errorf("cannot start a program: %w", failed)
 }
 
-// replay runs the snippets of the history again. If a snippet has other effects than before,
-// the session continues with the new effects and reports a loss. If a snippet does not end,
-// the session starts from scratch.
+// replay repeats the snippets of the history. If a snippet has other effects than before, the
+// session continues with the new effects and reports a loss. If a snippet does not end, the session
+// starts from scratch.
 func (g *Guest) replay(ctx context.Context) (*tiers.Loss, error) {
 	var lost *tiers.Loss
 	for i := range g.history.Past() {
@@ -245,10 +245,10 @@ func (g *Guest) replay(ctx context.Context) (*tiers.Loss, error) {
 	return lost, nil
 }
 
-// giveUp ends a session whose snippet i did not end in a replay, if the snippet caused that.
+// giveUp ends a session in which the replay of snippet i did not end, if the snippet caused that.
 func (g *Guest) giveUp(ctx context.Context, i int) (*tiers.Loss, error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) // the session is as it was
+		return nil, context.Cause(ctx) // the session is unchanged
 	}
 	if fault := g.current.fault; fault != nil {
 		return nil, fault // as above
@@ -322,7 +322,7 @@ func (g *Guest) discard() {
 // close closes a program in the background: removing a container takes as long as a
 // compilation.
 func (g *Guest) close(p *program) {
-	g.closing.Go(func() { _ = p.close() }) // the wall logs it, and removes it later
+	g.closing.Go(func() { _ = p.close() }) // the wall logs the error, and removes the program later
 }
 
 // Export returns the session's snippets.
@@ -333,8 +333,8 @@ func (g *Guest) Export(context.Context) (tiers.State, error) {
 	return g.history.Export(g.Tier, tiers.Go)
 }
 
-// Import continues a Go session of another tier. It runs the snippets again with the answers
-// of their host calls.
+// Import continues a Go session of another tier. It repeats the snippets with the recorded answers
+// to their host calls.
 func (g *Guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	if state.Format != session.FormatReplay {
 		return tiers.Report{}, g.rejectState(

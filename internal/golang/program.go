@@ -22,15 +22,15 @@ type program struct {
 	folder     *folder
 	connection *session.Connection
 	usage      atomic.Pointer[relay.Usage]
-	limit      int64 // of the memory that it may say it has used
+	limit      int64 // on the memory that it may claim to have used
 	close      func() error
 
 	// The fields below belong to the goroutine that serves the program.
 	isConfigured bool
-	accounts     *session.Accounts // of the snippet that runs
-	exit         *relay.Exit       // how the program ended, nil if it has not
-	isRude       bool              // it sent something that cannot be understood
-	isKilled     bool              // by us
+	accounts     *session.Accounts // of the current snippet
+	exit         *relay.Exit       // how the program ended, or nil
+	isRude       bool              // it sent something that makes no sense
+	isKilled     bool              // by the host
 	outOfMemory  bool
 	fault        error
 }
@@ -58,13 +58,13 @@ func startProgram(ctx context.Context, wall Wall, memory int64) (*program, error
 	p.connection.Unslept = true
 	p.close = sync.OnceValue(func() error {
 		err := errors.Join(box.Close(), folder.remove())
-		_ = p.connection.Close() // the box has closed it
+		_ = p.connection.Close() // closed by the box
 		return err
 	})
 	return p, nil
 }
 
-// begin lets the relay start a program.
+// begin makes the relay start a program.
 func (p *program) begin(file []byte) error {
 	select {
 	case <-p.connection.Gone():
@@ -106,7 +106,7 @@ func (p *program) run(a *session.Accounts, n int, s run.Session) (wire.Done, err
 	return done, err
 }
 
-// takeFrame handles a frame that the relay itself sent. All its numbers are hostile.
+// takeFrame handles a frame sent by the relay itself. All its numbers are hostile.
 func (p *program) takeFrame(kind byte, body []byte) (isGone bool) {
 	switch kind {
 	case relay.KindStdout, relay.KindStderr:
@@ -119,7 +119,7 @@ func (p *program) takeFrame(kind byte, body []byte) (isGone bool) {
 			break
 		}
 		usage.PeakMemory = min(usage.PeakMemory, p.limit)
-		if last := p.usage.Load(); last != nil { // neither count falls
+		if last := p.usage.Load(); last != nil { // neither count may decrease
 			usage.CPUNanos = max(usage.CPUNanos, last.CPUNanos)
 			usage.PeakMemory = max(usage.PeakMemory, last.PeakMemory)
 		}
@@ -139,7 +139,7 @@ func (p *program) takeFrame(kind byte, body []byte) (isGone bool) {
 	return true
 }
 
-// Processor returns the program's processor time, by its relay's last count.
+// Processor returns the program's processor time, as last reported by its relay.
 func (p *program) Processor() time.Duration {
 	if u := p.usage.Load(); u != nil {
 		return time.Duration(u.CPUNanos)
@@ -147,7 +147,7 @@ func (p *program) Processor() time.Duration {
 	return 0
 }
 
-// peak returns the program's highest memory use, in bytes.
+// peak returns the program's peak memory use, in bytes.
 func (p *program) peak() int64 {
 	if u := p.usage.Load(); u != nil {
 		return u.PeakMemory
@@ -163,10 +163,10 @@ func (p *program) Kill(int) {
 
 	p.isKilled = true
 	_, p.fault = p.box.Diagnose(false)
-	_ = p.close() // the guest reports it
+	_ = p.close() // reported by the guest
 }
 
-// inquire finds out why the program has ended, unless the host killed it.
+// inquire finds out why the program ended, unless the host killed it.
 func (p *program) inquire() {
 	p.isRude = p.isRude || p.connection.IsRude()
 	if p.isKilled {

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// FuzzRelayFrames takes what the process behind a wall could send in its relay's name:
-// no number in it is out of bounds, and what cannot be understood ends the program.
+// FuzzRelayFrames receives what the process behind a wall could send in its relay's name: all
+// numbers stay within bounds, and nonsense ends the program.
 func FuzzRelayFrames(f *testing.F) {
 	f.Add(byte(relay.KindExit), []byte(`{"code":-1,"signal":9}`))
 	f.Add(byte(relay.KindExit), []byte(`{"code":99999999999}`))
@@ -42,7 +42,7 @@ func FuzzRelayFrames(f *testing.F) {
 	})
 }
 
-// TestCountsOfTheRelayDoNotFall takes the counts of a relay that takes some back.
+// TestCountsOfTheRelayDoNotFall receives counts from a relay that lowers some of them.
 func TestCountsOfTheRelayDoNotFall(t *testing.T) {
 	p := &program{limit: 1 << 20}
 	for _, body := range []string{

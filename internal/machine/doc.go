@@ -1,6 +1,6 @@
-// Package machine runs WebAssembly and uses the machine below it. Aot enters code that was
-// compiled ahead of time, watchdog makes it leave, codecache keeps what wazero compiled,
-// rustmodule runs modules made from Rust. Cpython, artefact, attached and zones are the files that
-// the program brings along. Mapbudget, pagemap, prefault and filelock are for memory maps, pages
-// and locks of the kernel. Nothing here knows sessions or contexts.
+// Package machine groups the packages that run WebAssembly and use the machine below it. Aot enters
+// code compiled ahead of time, watchdog makes guests leave, codecache caches wazero's compiled
+// code, rustmodule runs modules built from Rust. Cpython, artefact, attached and zones contain the
+// files shipped with the program. Mapbudget, pagemap, prefault and filelock handle the kernel's
+// memory maps, pages and locks. Nothing here knows about sessions or contexts.
 package machine

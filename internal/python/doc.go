@@ -1,5 +1,5 @@
-// Package python has the Python that runs behind every wall, and its packages. Pykernel is the
-// runtime in the guest and the host's end of its connection. Wheels finds packages of PyPI and
-// checks them. The interpreter as WebAssembly is in internal/machine, and the analyser of Python
-// in internal/plan. Nothing here starts a process.
+// Package python contains the Python code that runs behind every wall, and handles Python packages.
+// Pykernel is the runtime in the guest and the host's end of its connection. Wheels finds packages
+// on PyPI and checks them. The WebAssembly interpreter is in internal/machine, and the Python
+// analyser in internal/plan. Nothing here starts a process.
 package python

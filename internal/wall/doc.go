@@ -1,5 +1,5 @@
-// Package wall stands between hostile code and everything else. Jail is a process tree without
-// rights; dockerapi defines containers; egress is the proxy to listed hosts. Acme gets the
-// certificates with which a server meets clients. A wall knows nothing of Python, Go or sessions.
-// The wall of WebAssembly is in internal/machine.
+// Package wall groups the packages that stand between hostile code and everything else. Jail runs
+// an unprivileged process tree; dockerapi defines containers; egress is the proxy to listed hosts.
+// Acme obtains the certificates that a server presents to clients. A wall knows nothing of Python,
+// Go or sessions. The WebAssembly wall is in internal/machine.
 package wall

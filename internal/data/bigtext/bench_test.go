@@ -18,8 +18,8 @@ var (
 		这是一个多语言文本 用于测试 速度和正确性 Größe Straße Übung schön über 🎉 👍 é naïve`)
 )
 
-// benchFile returns the path of a text of many languages: RLM_BENCH_FILE, or a
-// generated one of RLM_BENCH_BYTES bytes (256 MiB).
+// benchFile returns the path of a text in many languages: RLM_BENCH_FILE, or a generated one of
+// RLM_BENCH_BYTES bytes (256 MiB).
 func benchFile(b *testing.B) string {
 	b.Helper()
 	if path := os.Getenv("RLM_BENCH_FILE"); path != "" {
@@ -79,7 +79,7 @@ func benchText(b *testing.B) (*Text, int64) {
 func BenchmarkIndex(b *testing.B) {
 	path := benchFile(b)
 	b.ResetTimer()
-	for range b.N { // a new mapping each time: what a process that runs once pays
+	for range b.N { // a new mapping each time: the cost for a process that runs once
 		text := open(b, path)
 		if _, err := text.Len(bg); err != nil {
 			b.Fatal(err)

@@ -13,26 +13,26 @@ import (
 	"unsafe"
 )
 
-// Characters is a text in the form that CPython gives the characters of a str: each takes
+// Characters is a text in the form in which CPython stores the characters of a str: each occupies
 // Width bytes.
 type Characters struct {
-	// File holds the characters, little-endian, from its beginning, and then a NUL character. It is
-	// a copy without a name, so nobody else can write to it or shorten it: see LinkCharacters. It
-	// closes when nothing refers to it.
+	// File contains the characters, little-endian, from its beginning, followed by a NUL character.
+	// It is a copy without a name, so no one else can write to it or shorten it: see
+	// LinkCharacters. It closes when nothing refers to it.
 	File *os.File
 	// Length is the number of characters.
 	Length int64
-	// Width is the number of bytes of each: 1, 2 or 4, the fewest that are enough for all.
+	// Width is the number of bytes per character: 1, 2 or 4, the smallest that suffices for all.
 	Width int64
 	// ASCII reports whether every character is ASCII.
 	ASCII bool
 }
 
-// Size returns the number of bytes, without the NUL character.
+// Size returns the number of bytes, excluding the NUL character.
 func (c *Characters) Size() int64 { return c.Length * c.Width }
 
 // Characters returns the text in CPython's form. The first call writes the copy, and later ones
-// return it. The error wraps [ErrTooLarge] if it takes more than limit bytes.
+// return it. The error wraps [ErrTooLarge] if the copy would exceed limit bytes.
 func (t *Text) Characters(ctx context.Context, limit int64) (c *Characters, err error) {
 	err = t.withIndex(ctx, func(x *index) error {
 		if err := t.lock(ctx); err != nil {
@@ -55,9 +55,9 @@ func (t *Text) Characters(ctx context.Context, limit int64) (c *Characters, err 
 	return c, nil
 }
 
-// LinkCharacters is Characters for a guest that finds the file by a name. The file has this name
-// until the caller removes it, and anybody who reaches the folder may read it. Folders of the
-// same file system as os.TempDir will do.
+// LinkCharacters is like Characters, for a guest that opens the file by name. The file has this
+// name until the caller removes it, and anyone who can reach the folder may read it. The folder
+// must be in the same file system as os.TempDir.
 func (t *Text) LinkCharacters(
 	ctx context.Context, limit int64, name string,
 ) (*Characters, error) {
@@ -67,7 +67,7 @@ func (t *Text) LinkCharacters(
 	}
 
 	err = c.link(name)
-	if errors.Is(err, fs.ErrNotExist) { // the kernel gives no name to what has lost its last one
+	if errors.Is(err, fs.ErrNotExist) { // the kernel gives no new name to a file that lost its last one
 		if err := t.forgetCharacters(ctx, c); err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (t *Text) LinkCharacters(
 }
 
 // forgetCharacters makes the next call of Characters write another copy. Guests that have mapped
-// this one keep it.
+// the old copy keep it.
 func (t *Text) forgetCharacters(ctx context.Context, c *Characters) error {
 	if err := t.lock(ctx); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (t *Text) makeCharacters(ctx context.Context, x *index, limit int64) (*Char
 	err = t.writeCharacters(ctx, x, c)
 	if err != nil {
 		err = fmt.Errorf("cannot keep %q in a temporary file: %w", t.name, err)
-	} else if t.file != nil { // what changed while it was copied is neither the old text nor the new one
+	} else if t.file != nil { // a text that changed while being copied is neither the old one nor the new one
 		var now fs.FileInfo
 		if now, err = t.file.Stat(); err == nil {
 			err = t.compare(now)
@@ -142,8 +142,8 @@ func (t *Text) makeCharacters(ctx context.Context, x *index, limit int64) (*Char
 	return c, nil
 }
 
-// kept is how many bytes the copies of this process take together. Of a directory with many
-// files, each copy is small, and all of them may fill a disk.
+// kept is the total size of this process's copies, in bytes. In a directory with many files, each
+// copy is small, but all of them together may fill a disk.
 var kept atomic.Int64
 
 func (c *Characters) fileSize() int64 { return c.Size() + c.Width }
@@ -191,7 +191,7 @@ func widthOf(b []byte) int64 {
 	return width
 }
 
-// decodeEscaped returns the first character of b as Python has it, and its length in bytes.
+// decodeEscaped returns the first character of b as in Python, and its length in bytes.
 func decodeEscaped(b []byte) (r rune, width int) {
 	r, width = utf8.DecodeRune(b)
 	if r == utf8.RuneError && width == 1 {
@@ -207,7 +207,7 @@ func (t *Text) writeCharacters(ctx context.Context, x *index, c *Characters) err
 	}
 	return t.each(ctx, 0, t.Size(), func(_, lo, hi int64) error {
 		if t.inHole(lo, hi) {
-			return nil // the file has NUL characters already
+			return nil // the file already consists of NUL characters
 		}
 		lo, hi = nextBoundary(t.data, lo), nextBoundary(t.data, hi)
 		at := x.charOf(t.data, lo) * c.Width
@@ -215,8 +215,8 @@ func (t *Text) writeCharacters(ctx context.Context, x *index, c *Characters) err
 		buffer := make([]byte, piece*c.Width)
 		for lo < hi {
 			end := nextBoundary(t.data, min(lo+piece, hi))
-			// The bytes are copied in any case: a system call that meets the end of a
-			// truncated file returns an error that says nothing.
+			// The bytes are copied in any case: a system call that reaches the end of a truncated
+			// file returns an uninformative error.
 			n := encodeCharacters(buffer, t.data[lo:end], c)
 			if _, err := c.File.WriteAt(buffer[:n], at); err != nil {
 				return err
@@ -227,9 +227,9 @@ func (t *Text) writeCharacters(ctx context.Context, x *index, c *Characters) err
 	})
 }
 
-// reserve makes room for the file.
+// reserve allocates space for the file.
 func (c *Characters) reserve() error {
-	if makeCopy != nil { // in memory, whose bounds are those of the process
+	if makeCopy != nil { // in memory, within the bounds of the process
 		return c.File.Truncate(c.fileSize())
 	}
 	if err := CheckSpace(c.File, c.fileSize(), kept.Load()); err != nil {
@@ -238,8 +238,8 @@ func (c *Characters) reserve() error {
 	return reserve(c.File, c.fileSize())
 }
 
-// piece is the number of bytes that are encoded at once: with their characters, they fit into a
-// processor's cache.
+// piece is the number of bytes that are encoded at once: together with their characters, they fit
+// into a processor's cache.
 const piece = 64 << 10
 
 // encodeCharacters writes the characters of b to out and returns their length in bytes.
@@ -257,7 +257,8 @@ func encodeCharacters(out, b []byte, c *Characters) int64 {
 	return 4 * int64(spread(wide, b))
 }
 
-// spread writes the characters of b to out, which has room for len(b), and returns their number.
+// spread writes the characters of b to out, which must have room for len(b), and returns their
+// number.
 func spread[T uint8 | uint16 | uint32](out []T, b []byte) (n int) {
 	for p := 0; p < len(b); n++ {
 		first := b[p]
@@ -278,7 +279,7 @@ func spread[T uint8 | uint16 | uint32](out []T, b []byte) (n int) {
 		case 3:
 			out[n] = T(uint32(first&0xF)<<12 | uint32(b[p+1]&0x3F)<<6 | uint32(b[p+2]&0x3F))
 			p += 3
-		default: // four bytes, the end of b, or no valid sequence
+		default: // four bytes, the end of b, or an invalid sequence
 			r, w := decodeEscaped(b[p:])
 			out[n] = T(r)
 			p += w

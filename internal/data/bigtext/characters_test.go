@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestCharacters compares the form with what a plain decoder gives, over boundaries of pieces
+// TestCharacters compares the form with the result of a plain decoder, across boundaries of pieces
 // and chunks.
 func TestCharacters(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -99,8 +99,8 @@ func TestCharactersOfAFileThatChanges(t *testing.T) {
 	}
 }
 
-// TestLinkCharacters: sessions after each other and at the same time find the same characters, and
-// nobody can write to them.
+// TestLinkCharacters: successive and simultaneous sessions find the same characters, and cannot
+// write to them.
 func TestLinkCharacters(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has links to files without a name")
@@ -159,7 +159,7 @@ func TestLinkCharacters(t *testing.T) {
 	}
 }
 
-// TestCopiesShareHalfOfTheSpace: the copies of a process count together, as long as they exist.
+// TestCopiesShareHalfOfTheSpace: all existing copies of a process count together.
 func TestCopiesShareHalfOfTheSpace(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("the free space is not known")

@@ -10,31 +10,31 @@ import (
 	"unicode/utf8"
 )
 
-// classes partitions the characters. The program treats all characters of a class alike,
-// so the automaton has one transition for each state and class. An invalid byte is U+FFFD,
-// as in package regexp.
+// classes partitions the characters. The program treats all characters of a class alike, so the
+// automaton has one transition for each state and class. An invalid byte is treated as U+FFFD, as
+// in package regexp.
 type classes struct {
 	n     int     // number of classes, without end
 	end   int     // the class of the end of the range: n
-	rep   []rune  // a character of each class
-	attr  []uint8 // of each class, and of end: what assertions see of it
+	rep   []rune  // one character of each class
+	attr  []uint8 // of each class, and of end: what assertions see
 	ascii [128]uint16
 	wide  [][]uint16 // by r>>8, then r&0xFF; pages are shared
-	// uniform says that all characters above ASCII are of class other.
+	// uniform reports whether all characters above ASCII are of class other.
 	uniform bool
 	other   uint16
 }
 
-// The properties of the characters around a position that assertions test.
+// Properties of the characters around a position, as tested by assertions.
 const (
 	seenWord    uint8 = 1 << iota // [0-9A-Za-z_]
 	seenNewline                   // \n
-	seenEdge                      // none: the beginning or end of the range
+	seenEdge                      // no character: the beginning or end of the range
 )
 
 const wordOps = syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary
 
-// maxClassWork bounds the steps of newClasses, maxClasses its result.
+// maxClassWork bounds the steps of newClasses, maxClasses the classes that it returns.
 const (
 	maxClassWork = 1 << 26
 	maxClasses   = 1 << 14
@@ -81,8 +81,8 @@ func newClasses(ctx context.Context, prog *syntax.Prog, ops syntax.EmptyOp) (*cl
 	return c, nil
 }
 
-// runeSets returns the different sets of characters of the instructions, each
-// as pairs of first and last.
+// runeSets returns the distinct sets of characters in the instructions, each as pairs of first and
+// last.
 func runeSets(prog *syntax.Prog) [][]rune {
 	var sets [][]rune
 	seen := map[string]bool{}
@@ -124,8 +124,8 @@ func runeSet(in *syntax.Inst) []rune {
 	}
 }
 
-// refine returns for each interval between two edges a number, the same for
-// those that are in the same sets.
+// refine returns a number for each interval between two edges. Intervals in the same sets have the
+// same number.
 func refine(ctx context.Context, edges []rune, sets [][]rune) ([]int, error) {
 	class := make([]int, len(edges))
 	next := 1
@@ -152,7 +152,7 @@ func refine(ctx context.Context, edges []rune, sets [][]rune) ([]int, error) {
 	return class, nil
 }
 
-// number gives the classes small numbers and fills the tables.
+// number renumbers the classes with small numbers and fills the tables.
 func (c *classes) number(edges []rune, class []int) {
 	small := map[int]uint16{}
 	ids := make([]uint16, len(edges))
@@ -213,7 +213,7 @@ func (c *classes) fill(edges []rune, ids []uint16) {
 	c.other = c.of(utf8.RuneSelf)
 	c.uniform = true
 
-	for k, r := range edges { // one of them is the first character above ASCII
+	for k, r := range edges { // one edge is the first character above ASCII
 		if r >= utf8.RuneSelf && r <= unicode.MaxRune {
 			c.uniform = c.uniform && ids[k] == c.other
 		}
@@ -237,8 +237,8 @@ func (c *classes) matches(in *syntax.Inst, k int) bool {
 	}
 }
 
-// at returns the class of the character at p, and its width in bytes; the
-// class end and 0 at hi.
+// at returns the class of the character at p, and its width in bytes; at hi, it returns the class
+// end and 0.
 func (c *classes) at(data []byte, p, hi int64) (class int, width int64) {
 	if p >= hi {
 		return c.end, 0
@@ -250,8 +250,8 @@ func (c *classes) at(data []byte, p, hi int64) (class int, width int64) {
 	return int(c.of(r)), int64(w)
 }
 
-// before returns what assertions see before p, in a range that starts at lo. It
-// looks at one byte: all that they see is ASCII.
+// before returns what assertions see before p, in a range that starts at lo. It reads only one
+// byte: assertions see nothing but ASCII.
 func before(data []byte, lo, p int64) uint8 {
 	switch {
 	case p <= lo:
@@ -262,7 +262,7 @@ func before(data []byte, lo, p int64) uint8 {
 	return seen(rune(data[p-1]))
 }
 
-// holding returns the assertions that hold between what is seen before and after.
+// holding returns the assertions that hold between the properties before and after.
 func holding(before, after uint8) syntax.EmptyOp {
 	var op syntax.EmptyOp
 	if before&seenEdge != 0 {

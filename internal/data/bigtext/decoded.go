@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Spooled is Spool for a text with a name. A text of at most 1 MiB is kept in memory. Close
-// calls free, too, and so does Spooled before it returns an error.
+// Spooled is like Spool, for a text with a name. A text of at most 1 MiB is kept in memory. Close
+// also calls free, and so does Spooled before it returns an error.
 func Spooled(ctx context.Context, name string, r io.Reader, bound int64, free func() error) (*Text, error) {
 	t, err := spoolOrKeep(ctx, name, r, bound)
 	if err != nil {
@@ -39,9 +39,9 @@ func spoolOrKeep(ctx context.Context, name string, r io.Reader, bound int64) (*T
 	return spoolAs(ctx, name, io.MultiReader(&head, r), bound)
 }
 
-// Decoded returns the text whose characters are those of original, which has the given
-// encoding. The reader r gives them as UTF-8, of at most bound bytes. The text owns the
-// original, also after an error.
+// Decoded returns the text with the characters of original, which has the given encoding. The
+// reader r provides them as UTF-8, in at most bound bytes. The text takes ownership of the
+// original, even after an error.
 func Decoded(ctx context.Context, original *Text, encoding string, r io.Reader, bound int64) (*Text, error) {
 	t, err := Spooled(ctx, original.name, r, bound, original.Close)
 	if err != nil {
@@ -51,17 +51,18 @@ func Decoded(ctx context.Context, original *Text, encoding string, r io.Reader, 
 	return t, nil
 }
 
-// OwnOriginal says that the text was made from the bytes of another one, which it owns from then
-// on. Call it before the text is used.
+// OwnOriginal records that the text was made from the bytes of another text, and takes ownership of
+// that one. Call it before the text is used.
 func (t *Text) OwnOriginal(original *Text) {
 	t.original = original
 	t.Own(original.Close)
 }
 
-// Encoding returns the encoding of the bytes of which the text was made, empty for UTF-8.
+// Encoding returns the encoding of the original bytes, or an empty string for UTF-8.
 func (t *Text) Encoding() string { return t.encoding }
 
-// Original returns the text whose bytes were decoded; the text itself if they are its own.
+// Original returns the text with the bytes before decoding; it is the text itself if nothing was
+// decoded.
 func (t *Text) Original() *Text {
 	if t.original != nil {
 		return t.original
@@ -69,28 +70,28 @@ func (t *Text) Original() *Text {
 	return t
 }
 
-// MarkBinary says that nobody decodes the bytes of the text, and what they seem to be. Call it
+// MarkBinary records that the bytes of the text are not decoded, and their apparent kind. Call it
 // before the text is used.
 func (t *Text) MarkBinary(kind Kind) { t.kind, t.binary = kind, true }
 
-// Section is a page, a sheet, a message or the like of a document. It ends where the next one
+// Section is a page, a sheet, a message or a similar part of a document. It ends where the next one
 // starts.
 type Section struct {
 	Title string
 	Start int64 // in bytes
 }
 
-// MarkDocument says which kind of document the text was made of, and its sections in their order.
+// MarkDocument records the kind of document that the text was made from, and its sections in order.
 // Call it before the text is used.
 func (t *Text) MarkDocument(kind Kind, sections []Section) { t.kind, t.sections = kind, sections }
 
-// Sections returns those of MarkDocument. Do not write to them.
+// Sections returns the sections passed to MarkDocument. Do not write to the slice.
 func (t *Text) Sections() []Section { return t.sections }
 
 // IsBinary reports whether MarkBinary was called.
 func (t *Text) IsBinary() bool { return t.binary }
 
-// Own makes Close call free, too. Call it before the text is used.
+// Own makes Close call free as well. Call it before the text is used.
 func (t *Text) Own(free func() error) {
 	own := t.free
 	t.free = sync.OnceValue(func() error {

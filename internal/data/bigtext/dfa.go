@@ -6,31 +6,30 @@ import (
 	"regexp/syntax"
 )
 
-// A dfa is the program as an automaton whose states are built when they are
-// first reached, after R. Cox, "Regular Expression Matching in the Wild"
-// (2010), section "Run DFA". A state is the ordered list of the instructions
-// that the threads of a backtracking match would be at, the preferred first;
-// the list ends with loop while no match has been found, which starts another
-// thread at each character. Going over the list in order and dropping what
-// follows a match gives the leftmost match, and of those the one that Perl
-// prefers; its end, not its beginning.
+// A dfa is the program as an automaton with states that are built when first reached, after R. Cox,
+// "Regular Expression Matching in the Wild" (2010), section "Run DFA". A state is the ordered list
+// of the instructions that the threads of a backtracking match would be at, the preferred first;
+// the list ends with loop while no match has been found, which starts another thread at each
+// character. Processing the list in order and dropping everything after a match yields the leftmost
+// match, and among those the one that Perl prefers; it yields the end of the match, not its
+// beginning.
 //
-// The instructions in a state are those after a consumed character: what
-// follows without one (alternatives, assertions) is looked at together with the
-// next character, because that character decides whether \b or $ hold. So a
-// transition says whether a match ended before its character.
+// The instructions in a state are those directly after a consumed character: instructions that
+// consume nothing (alternatives, assertions) are processed together with the next character,
+// because that character decides whether \b or $ hold. So a transition records whether a match
+// ended before its character.
 type dfa struct {
 	re     *Regexp
-	shift  uint // of a state's number in trans
+	shift  uint // of state numbers in trans
 	trans  []uint32
 	states []dstate
 	ids    map[string]uint32
-	starts [16]uint32 // by what is seen before, and noEmpty; 0: not built
-	max    int        // states
-	misses int        // transitions computed since the last look at the context
-	budget int64      // bytes until the next one
+	starts [16]uint32 // by properties before, and noEmpty; 0: not built
+	max    int        // number of states
+	misses int        // transitions computed since the last check of the context
+	budget int64      // bytes until the next check
 
-	seen    sparse // instructions of this step
+	seen    sparse // instructions of the current step
 	next    sparse // the list being built
 	stack   []uint32
 	keyBuf  []byte
@@ -41,22 +40,22 @@ type dfa struct {
 type dstate struct {
 	list    []uint32
 	before  uint8
-	noEmpty bool // a match that ends here is none (see Regexp's iteration)
+	noEmpty bool // a match that ends here does not count (see Regexp's iteration)
 }
 
-// loop stands in a list for the program's beginning at each further character.
+// loop in a list stands for the program's beginning at each further character.
 const loop = 1<<32 - 1
 
-// A transition is the number of the next state, shifted, and these.
+// A transition is the shifted number of the next state, with these flags.
 const (
 	transUnknown uint32 = 1 << 31 // not computed yet
 	transMatch   uint32 = 1 << 30 // a match ended before the character
 	transDead    uint32 = 1 << 29 // no thread is left
-	transStart   uint32 = 1 << 28 // the next state holds nothing but loop
+	transStart   uint32 = 1 << 28 // the next state contains only loop
 	transFlags          = transUnknown | transMatch | transDead | transStart
 )
 
-// dfaEntries bounds the transitions in memory: 4 MiB of them.
+// dfaEntries bounds the transitions in memory, which take 4 MiB.
 const dfaEntries = 1 << 20
 
 func newDFA(re *Regexp) *dfa {
@@ -64,7 +63,7 @@ func newDFA(re *Regexp) *dfa {
 	d.shift = uint(bits.Len(uint(re.classes.end + 1))) // one more for the bytes inside a character
 	d.max = max(16, dfaEntries>>d.shift)
 
-	// Lists cost memory, too.
+	// Lists take memory, too.
 	d.max = max(16, min(d.max, dfaEntries/len(re.prog.Inst)))
 	d.seen.init(len(re.prog.Inst))
 	d.next.init(len(re.prog.Inst))
@@ -72,11 +71,11 @@ func newDFA(re *Regexp) *dfa {
 	return d
 }
 
-// inside is the class of the second to last byte of a character above ASCII: it
-// leads each state to itself.
+// inside is the class of the second to last bytes of a character above ASCII: it leaves every state
+// unchanged.
 func (d *dfa) inside() int { return d.re.classes.end + 1 }
 
-// flush forgets all states. Number 0 is the dead state.
+// flush discards all states. State 0 is the dead state.
 func (d *dfa) flush() {
 	d.trans = d.trans[:0]
 	d.states = d.states[:0]
@@ -85,7 +84,7 @@ func (d *dfa) flush() {
 	d.intern(dstate{})
 }
 
-// intern returns the number of the state s, shifted; s.list is copied.
+// intern returns the shifted number of the state s; it copies s.list.
 func (d *dfa) intern(s dstate) uint32 {
 	key := d.keyBuf[:0]
 	key = append(key, s.before, byte(b2i(s.noEmpty)))
@@ -98,7 +97,7 @@ func (d *dfa) intern(s dstate) uint32 {
 	}
 	if len(d.states) >= d.max {
 		d.flush()
-		return d.intern(s) // the key's buffer was used meanwhile
+		return d.intern(s) // the key's buffer was reused meanwhile
 	}
 
 	id := uint32(len(d.states)) << d.shift
@@ -113,7 +112,7 @@ func (d *dfa) intern(s dstate) uint32 {
 	return id
 }
 
-// startState returns the state for a search from where seen is before it.
+// startState returns the state for a search from a position with the given properties before it.
 func (d *dfa) startState(before uint8, noEmpty bool) uint32 {
 	slot := int(before) | int(b2i(noEmpty))<<3
 	if id := d.starts[slot]; id != 0 {
@@ -133,7 +132,7 @@ func (d *dfa) startState(before uint8, noEmpty bool) uint32 {
 	return id
 }
 
-// mask drops from before what no assertion at the list needs.
+// mask removes from before everything that no assertion reachable from the list needs.
 func (d *dfa) mask(list []uint32, before uint8) uint8 {
 	var need syntax.EmptyOp
 	for _, pc := range list {
@@ -206,9 +205,9 @@ func (d *dfa) arrive(id uint32, k int, s dstate, matched bool) uint32 {
 	return t
 }
 
-// walk follows the program from pc without a character, in the order that a
-// backtracking match tries, and appends to list what follows the instructions
-// that consume class k; true when it reaches the match.
+// walk follows the program from pc without consuming a character, in the order of a backtracking
+// match, and appends to list the successors of instructions that consume class k. It returns true
+// when it reaches the match.
 func (d *dfa) walk(
 	list []uint32, pc uint32, hold syntax.EmptyOp, k int, noEmpty bool,
 ) ([]uint32, bool) {
@@ -245,8 +244,7 @@ func (d *dfa) walk(
 	return list, false
 }
 
-// plain skips the instructions at pc that do nothing for an automaton, so that
-// fewer states differ.
+// plain skips instructions at pc that do nothing for an automaton, so that fewer states differ.
 func (re *Regexp) plain(pc uint32) uint32 {
 	for {
 		in := &re.prog.Inst[pc]

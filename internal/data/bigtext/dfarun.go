@@ -2,25 +2,25 @@ package bigtext
 
 import "context"
 
-// region is the range [lo,hi) of bytes that a regular expression sees.
+// region is the range [lo,hi) of bytes visible to a regular expression.
 type region struct {
 	data   []byte
 	lo, hi int64
 	valid  bool // the text is valid UTF-8
-	// skipHole returns the end of the hole that holds a position, or that; nil
-	// when the text has no holes.
+	// skipHole returns the end of the hole that contains a position, or the position itself; it is
+	// nil if the text has no holes.
 	skipHole func(p int64) int64
 }
 
-// decode marks bytes in a byte table whose class depends on the bytes after them.
+// decode marks bytes in a byte table whose class depends on the following bytes.
 const decode = 1<<16 - 1
 
-// byteTable gives each byte its class.
+// byteTable maps each byte to its class.
 type byteTable [256]uint16
 
-// table returns the byte table for texts that are valid UTF-8, or for all. In a
-// valid text whose characters above ASCII are of one class, the first byte of
-// such a character stands for it and the others change nothing: no decoding.
+// table returns the byte table for valid UTF-8 texts, or for all texts. In a valid text in which
+// all characters above ASCII are of one class, the first byte of such a character stands for the
+// character and the others change nothing, so no decoding is needed.
 func (re *Regexp) table(valid bool) *byteTable {
 	t := &byteTable{}
 	copy(t[:], re.classes.ascii[:])
@@ -38,13 +38,12 @@ func (re *Regexp) table(valid bool) *byteTable {
 	return t
 }
 
-// maxMisses is how many transitions a search computes between two looks at its
-// context.
+// maxMisses is the number of transitions that a search computes between two checks of its context.
 const maxMisses = 64
 
-// find looks for the leftmost match that starts at from or later, and before
-// stop, which is the region's end or follows a \n that no match can hold. It
-// returns the match's end, -1 for none, and a position at or before its start.
+// find finds the leftmost match that starts at or after from, and before stop, which is the
+// region's end or follows a \n that no match can contain. It returns the match's end, or -1, and a
+// position at or before its start.
 func (d *dfa) find(
 	ctx context.Context, r *region, t *byteTable, from, stop int64, noEmpty bool,
 ) (begin, end int64, err error) {
@@ -70,7 +69,7 @@ func (f *dfaFind) start(from, stop int64, noEmpty bool) {
 func (f *dfaFind) finish(ctx context.Context) error {
 	stop := f.stop
 	for f.p < stop && !f.dead {
-		// Most searches are as short as a look at the context.
+		// Most searches are no longer than a check of the context.
 		if f.d.budget <= 0 || f.d.misses >= maxMisses {
 			f.d.budget, f.d.misses = searchStep, 0
 			if err := ctx.Err(); err != nil {
@@ -109,7 +108,7 @@ func (d *dfa) move(s uint32, k int) uint32 {
 	return d.step(s, k)
 }
 
-// run goes on to hi, or until no thread is left or many transitions were computed.
+// run continues to hi, or until no thread is left or many transitions were computed.
 func (f *dfaFind) run(hi int64) {
 	for f.p < hi && !f.dead && f.d.misses < maxMisses {
 		if k, w := f.fast(hi); w > 0 {
@@ -118,8 +117,8 @@ func (f *dfaFind) run(hi int64) {
 	}
 }
 
-// fast makes transitions to hi or to one that needs more than a table; that is
-// not made, it has class k and is of w bytes.
+// fast makes transitions up to hi, or up to one that needs more than a table; it does not make that
+// one, but returns its class k and its width w in bytes.
 func (f *dfaFind) fast(hi int64) (k int, w int64) {
 	data, table, trans := f.r.data[:f.r.hi], f.t, f.d.trans
 	p, s := f.p, f.s
@@ -145,7 +144,7 @@ func (f *dfaFind) fast(hi int64) (k int, w int64) {
 	return 0, 0
 }
 
-// slow makes one transition of any sort, with a character of w bytes and class k.
+// slow makes one transition of any kind, with a character of w bytes and class k.
 func (f *dfaFind) slow(k int, w, hi int64) {
 	t := f.d.move(f.s, k)
 	if t&transMatch != 0 {
@@ -163,11 +162,11 @@ func (f *dfaFind) slow(k int, w, hi int64) {
 	}
 }
 
-// skip goes on to where a match may start, at most to hi; the state holds
-// nothing but loop.
+// skip advances to the next position where a match may start, at most to hi; the state must contain
+// only loop.
 func (f *dfaFind) skip(hi int64) {
 	if f.r.skipHole != nil && !f.d.re.start.may[0] && f.p < hi {
-		f.p = min(f.stop, f.r.skipHole(f.p)) // a hole is not read: it is NUL
+		f.p = min(f.stop, f.r.skipHole(f.p)) // a hole is not read: it is all NUL
 		f.begin = f.p
 	}
 	if f.p < hi {

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	maxEntries = 1_000_000 // in a directory of texts and below it
-	maxOpen    = 64        // texts of a directory that are open at once
+	maxEntries = 1_000_000 // in a directory of texts, including subdirectories
+	maxOpen    = 64        // texts of a directory open at once
 	readBatch  = 1024
-	maxCopied  = 64 << 10 // bytes of a file that is read: to map it would take longer
+	maxCopied  = 64 << 10 // bytes of a file that is read, because mapping would take longer
 )
 
-// Dir is a directory of texts: the regular files in it and below, as they were
-// at OpenDir. Its methods may be called concurrently.
+// Dir is a directory of texts: the regular files in it and below, as found by OpenDir. Its methods
+// may be called concurrently.
 type Dir struct {
 	name    string
 	root    *os.Root
-	foreign DirSource // in place of root: see DirOf
+	foreign DirSource // replaces root: see DirOf
 	free    func() error
 	names   []string
 	sizes   map[string]int64
@@ -32,19 +32,19 @@ type Dir struct {
 	chosen  Selection
 
 	mu     sync.Mutex
-	open   []*Text // the last used first
+	open   []*Text // most recently used first
 	closed bool
 }
 
-// Selection chooses the files of a directory and says how they are read. The zero value
-// takes all files as they are.
+// Selection chooses the files of a directory and how they are read. The zero value selects all
+// files unchanged.
 type Selection struct {
-	// Enter is called before the entries of a directory below root are looked at.
+	// Enter is called before the entries of a directory below root are read.
 	Enter func(root *os.Root, dir string) error
-	// Skip returns why a file, or a directory with all that is in it, is left out; empty
-	// if it is not.
+	// Skip returns the reason why a file, or a directory with all of its content, is left out;
+	// empty means that it is not.
 	Skip func(name string, isDir bool) (reason string)
-	// Load makes the text of a file from its bytes. It owns the bytes from then on.
+	// Load converts the bytes of a file to its text. It takes ownership of the bytes.
 	Load func(ctx context.Context, bytes *Text) (*Text, error)
 }
 
@@ -52,16 +52,16 @@ type Selection struct {
 // left out.
 const LinksAndSpecial = "links or special files"
 
-// OpenDir walks the directory at name once. It does not follow symbolic links, and
-// leaves out what is neither a regular file nor a directory. The error wraps
-// [ErrTooLarge] when there are more than 1,000,000 entries.
+// OpenDir walks the directory at name once. It does not follow symbolic links, and leaves out
+// entries that are neither regular files nor directories. The error wraps [ErrTooLarge] if there
+// are more than 1,000,000 entries.
 func OpenDir(name string) (*Dir, error) {
 	return OpenFiles(name, []string{"."}, Selection{})
 }
 
-// OpenFiles is OpenDir for some paths of the directory base: files, and directories with all
-// that is in them. The paths are relative, with slashes. The files are chosen by the
-// selection; those that paths names are taken in any case.
+// OpenFiles is like OpenDir, for some paths in the directory base: files, and directories with all
+// of their content. The paths are relative, with slashes. The selection chooses the files, except
+// that files listed in paths are always included.
 func OpenFiles(base string, paths []string, chosen Selection) (*Dir, error) {
 	root, err := os.OpenRoot(base)
 	if err != nil {
@@ -123,8 +123,8 @@ func (d *Dir) walk(dirs []string, limit int) error {
 	return nil
 }
 
-// list adds the files of dir to d and its directories to dirs; n is the number
-// of its entries, of which it reads few more than left.
+// list adds the files of dir to d and its directories to dirs; n is the number of its entries. It
+// reads few more than left entries.
 func (d *Dir) list(dir string, dirs []string, left int) (more []string, n int, err error) {
 	if d.chosen.Enter != nil {
 		if err := d.chosen.Enter(d.root, dir); err != nil {
@@ -160,7 +160,7 @@ func (d *Dir) list(dir string, dirs []string, left int) (more []string, n int, e
 	return dirs, n, nil
 }
 
-// skip reports whether an entry is left out, and counts it then.
+// skip reports whether an entry is left out, and then counts it.
 func (d *Dir) skip(name string, isDir bool) bool {
 	if d.chosen.Skip == nil {
 		return false
@@ -191,15 +191,15 @@ func (d *Dir) add(name string, e os.DirEntry) error {
 	return nil
 }
 
-// Names returns the paths of the files, relative, with slashes, sorted by their
-// bytes. Do not write to the slice.
+// Names returns the paths of the files, relative, with slashes, sorted bytewise. Do not write to
+// the slice.
 func (d *Dir) Names() []string { return d.names }
 
-// LeftOut returns how many entries are left out, by reason. Do not write to the map.
+// LeftOut returns the number of entries left out, by reason. Do not write to the map.
 func (d *Dir) LeftOut() map[string]int { return d.leftOut }
 
-// Size returns the size in bytes that the file name had at OpenDir. The error
-// wraps os.ErrNotExist when it is none of Names.
+// Size returns the size in bytes of the file name at the time of OpenDir. The error wraps
+// os.ErrNotExist if name is not among Names.
 func (d *Dir) Size(name string) (int64, error) {
 	n, ok := d.sizes[name]
 	if !ok {
@@ -209,8 +209,8 @@ func (d *Dir) Size(name string) (int64, error) {
 	return n, nil
 }
 
-// Open opens the file name, one of Names, for reading. It makes a Dir usable where an
-// [fs.FS] is wanted. Directories cannot be opened.
+// Open opens the file name, one of Names, for reading. It makes Dir an [fs.FS]. Directories cannot
+// be opened.
 func (d *Dir) Open(name string) (fs.File, error) {
 	if _, err := d.Size(name); err != nil {
 		return nil, err
@@ -226,9 +226,9 @@ func (d *Dir) Open(name string) (fs.File, error) {
 	return f, nil
 }
 
-// Text returns the text of the file name, one of Names. The directory owns it, and closes
-// the least recently opened text when more than 64 are open. So do not keep a text, ask
-// again. Calls under way end normally; later ones fail.
+// Text returns the text of the file name, one of Names. The directory owns the text, and closes the
+// least recently opened one when more than 64 are open. So do not keep a text; request it again.
+// Calls under way complete normally; later ones fail.
 func (d *Dir) Text(ctx context.Context, name string) (*Text, error) {
 	if _, err := d.Size(name); err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func (d *Dir) Text(ctx context.Context, name string) (*Text, error) {
 	return t, d.trim(maxOpen)
 }
 
-// Bytes returns the file name, one of Names, as it is: the selection does not load it. The
+// Bytes returns the file name, one of Names, unchanged: it bypasses the selection's Load. The
 // caller closes it.
 func (d *Dir) Bytes(ctx context.Context, name string) (*Text, error) {
 	if _, err := d.Size(name); err != nil {
@@ -267,7 +267,7 @@ func (d *Dir) Bytes(ctx context.Context, name string) (*Text, error) {
 	return d.loadBytes(ctx, name)
 }
 
-// load returns a file as the selection reads it.
+// load returns a file as converted by the selection.
 func (d *Dir) load(ctx context.Context, name string) (*Text, error) {
 	t, err := d.loadBytes(ctx, name)
 	if err != nil || d.chosen.Load == nil {
@@ -276,11 +276,11 @@ func (d *Dir) load(ctx context.Context, name string) (*Text, error) {
 	if t, err = d.chosen.Load(ctx, t); err != nil {
 		return nil, err
 	}
-	t.name = name // by which Text finds it
+	t.name = name // the name by which Text finds it
 	return t, nil
 }
 
-// loadBytes maps the file, or reads a short one.
+// loadBytes maps the file, or reads it if it is short.
 func (d *Dir) loadBytes(ctx context.Context, name string) (*Text, error) {
 	if d.foreign != nil {
 		return d.copyForeign(ctx, name)
@@ -295,9 +295,8 @@ func (d *Dir) loadBytes(ctx context.Context, name string) (*Text, error) {
 	return fromFile(name, f)
 }
 
-// openFile opens the file and returns its size. It cannot be made to wait: it looks at
-// the path first, does not open one that has become a FIFO since OpenDir, and the open
-// itself does not block.
+// openFile opens the file and returns its size. It cannot be made to wait: it checks the path
+// first, does not open a file that has become a FIFO since OpenDir, and uses a non-blocking open.
 func (d *Dir) openFile(name string) (*os.File, int64, error) {
 	info, err := d.root.Lstat(name)
 	if err != nil {
@@ -314,7 +313,7 @@ func (d *Dir) openFile(name string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// copied is the text of the short file f, which it closes.
+// copied returns the text of the short file f, which it closes.
 func copied(name string, f *os.File) (*Text, error) {
 	t, err := readAll(name, f, maxCopied)
 	return t, errors.Join(err, f.Close())
@@ -333,7 +332,7 @@ func readAll(name string, r io.Reader, limit int64) (*Text, error) {
 	return FromBytes(name, data), nil
 }
 
-// trim closes and forgets the texts after the first n.
+// trim closes and removes the texts after the first n.
 func (d *Dir) trim(n int) (err error) {
 	for len(d.open) > n {
 		last := d.open[len(d.open)-1]
@@ -343,8 +342,7 @@ func (d *Dir) trim(n int) (err error) {
 	return err
 }
 
-// Close closes the texts that are open, and the directory. A second Close does
-// nothing.
+// Close closes the open texts, and the directory. A second Close does nothing.
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

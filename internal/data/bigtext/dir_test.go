@@ -63,7 +63,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// checkEscapes tries to open what is not in the directory.
+// checkEscapes tries to open files outside the directory.
 func checkEscapes(t *testing.T, d *Dir, root, outside string) {
 	t.Helper()
 	for _, name := range []string{"link", "../x", "/etc/passwd", "", ".", "a", "missing", outside} {
@@ -91,8 +91,8 @@ func checkEscapes(t *testing.T, d *Dir, root, outside string) {
 	}
 }
 
-// TestDirChanges has files of a directory written to after they were opened: a long
-// one is an error, a short one stays what it was.
+// TestDirChanges writes to files of a directory after they were opened: a long one is an error, a
+// short one keeps its content.
 func TestDirChanges(t *testing.T) {
 	root := makeDir(t, "short", "long")
 	if err := os.WriteFile(filepath.Join(root, "long"), make([]byte, maxCopied+1),

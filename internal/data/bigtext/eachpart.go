@@ -3,9 +3,9 @@ package bigtext
 import "context"
 
 // EachPart calls yield with each part of data by the splitter, and with the offset of the next
-// part, -1 for the last one, until yield returns false or the context ends. The parts are data's own: if it lies in
-// a mapping, call EachPart within [Guard]. The separator of [Sep] must be UTF-8: another one may
-// match within a character.
+// part, or -1 for the last one, until yield returns false or the context ends. The parts share
+// data's memory: if that is in a mapping, call EachPart within [Guard]. The separator of [Sep] must
+// be valid UTF-8: otherwise it could match within a character.
 func (s Splitter) EachPart(ctx context.Context, data []byte, yield func(part []byte, next int64) bool) {
 	switch s.kind {
 	case splitFields:
@@ -34,7 +34,8 @@ func eachField(data []byte, yield func(part []byte, next int64) bool) {
 	}
 }
 
-// skipSpace returns the first character at or after p that is not whitespace, or hi.
+// skipSpace returns the position of the first character at or after p that is not whitespace, or
+// hi.
 func (d fieldScanner) skipSpace(p, hi int64) int64 {
 	for p < hi {
 		w := spaceWidth(d, p)

@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// ErrChanged says that a mapped file was changed or truncated after it was opened.
+// ErrChanged reports that a mapped file was changed or truncated after it was opened.
 var ErrChanged = errors.New("the file changed since it was opened")
 
-// errClosed says that a text was used after Close.
+// errClosed reports that a text was used after Close.
 var errClosed = errors.New("the text is closed")
 
-// errRange says that an offset is not in the text.
+// errRange reports an offset outside the text.
 var errRange = errors.New("offset out of range")
 
-// errSyntax says that a regular expression is invalid.
+// errSyntax reports an invalid regular expression.
 var errSyntax = errors.New("invalid regular expression")
 
-// ErrTooLarge says that an input exceeds a bound.
+// ErrTooLarge reports an input that exceeds a bound.
 var ErrTooLarge = errors.New("too large")
 
 func rangeError(verb string, a, b, n int64) error {

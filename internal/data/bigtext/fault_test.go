@@ -14,7 +14,7 @@ func bigFile(t *testing.T, size int) string {
 	return writeFile(t, bytes.Repeat([]byte("one line of text é\n"), size/20+1))
 }
 
-// truncated returns a mapped text whose file has lost its end since.
+// truncated returns a mapped text whose file has since lost its end.
 func truncated(t *testing.T, warm bool) *Text {
 	t.Helper()
 	path := bigFile(t, 20<<20)
@@ -32,7 +32,7 @@ func truncated(t *testing.T, warm bool) *Text {
 
 func TestTruncatedWhileIndexing(t *testing.T) {
 	text := truncated(t, false)
-	for range 2 { // the failed build is not kept
+	for range 2 { // a failed build is not kept
 		if _, err := text.Len(bg); !errorsIs(err, ErrChanged) ||
 			!strings.Contains(err.Error(), text.Name()) {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestTruncatedWhileInUse(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	text := FromBytes("", []byte("abc"))
-	func() { // another panic goes on
+	func() { // another panic propagates
 		defer func() {
 			if recover() != "mine" {
 				t.Error("Guard swallowed a panic")

@@ -7,15 +7,15 @@ import (
 
 func indexByte(b []byte, c byte) int64 { return int64(bytes.IndexByte(b, c)) }
 
-// asciiSpace has the ASCII characters that are whitespace for str.isspace.
+// asciiSpace are the ASCII characters that are whitespace for str.isspace.
 var asciiSpace = [256]bool{
 	'\t': true, '\n': true, '\v': true, '\f': true, '\r': true,
 	0x1c: true, 0x1d: true, 0x1e: true, 0x1f: true, ' ': true,
 }
 
-// wideSpace returns the length in bytes of the whitespace above ASCII that b
-// starts with; 0: none. The set is _PyUnicode_IsWhitespace of CPython 3.13:
-// U+0085, U+00A0, U+1680, U+2000 to U+200A, U+2028, U+2029, U+202F, U+205F, U+3000.
+// wideSpace returns the length in bytes of the whitespace above ASCII at the start of b, or 0. The
+// set is _PyUnicode_IsWhitespace of CPython 3.13: U+0085, U+00A0, U+1680, U+2000 to U+200A, U+2028,
+// U+2029, U+202F, U+205F, U+3000.
 func wideSpace(b []byte) int64 {
 	if len(b) >= 2 && b[0] == 0xc2 && (b[1] == 0x85 || b[1] == 0xa0) {
 		return 2
@@ -35,7 +35,7 @@ func wideSpace(b []byte) int64 {
 	return 0
 }
 
-// spaceWidth returns the length of the whitespace character at p; 0: none.
+// spaceWidth returns the length of the whitespace character at p, or 0.
 func spaceWidth(b []byte, p int64) int64 {
 	if c := b[p]; c < 0xc2 || c > 0xe3 {
 		return b2i(asciiSpace[c])
@@ -63,7 +63,7 @@ func (d fieldScanner) next(p, hi int64) (at, after int64) {
 	return -1, hi
 }
 
-// count is the number of events in [lo,hi), as next would find them.
+// count returns the number of events in [lo,hi), as next would find them.
 func (d fieldScanner) count(lo, hi int64) (n int64) {
 	p := nextBoundary(d, lo)
 	space := uint8(b2i(d.spaceBefore(p)))
@@ -83,7 +83,7 @@ func (d fieldScanner) count(lo, hi int64) (n int64) {
 	return n
 }
 
-// spaceByte is 1 for ASCII whitespace, 2 for what may start other whitespace.
+// spaceByte is 1 for ASCII whitespace, 2 for bytes that may start other whitespace.
 var spaceByte = func() (t [256]uint8) {
 	for c, space := range asciiSpace {
 		t[c] = uint8(b2i(space))
@@ -97,8 +97,8 @@ var spaceByte = func() (t [256]uint8) {
 
 func (d fieldScanner) separator(at int64) span { return span{at, at} }
 
-// space returns the first whitespace at or after p, or hi. It may start in the
-// middle of a character that is none: its other bytes start no whitespace.
+// space returns the first whitespace at or after p, or hi. p may be in the middle of a character
+// that is not whitespace: its other bytes start no whitespace.
 func (d fieldScanner) space(p, hi int64) int64 {
 	for p < hi && spaceWidth(d, p) == 0 {
 		p++
@@ -114,8 +114,8 @@ func (d fieldScanner) spaceBefore(p int64) bool {
 	return p >= 2 && wideSpace(d[p-2:p]) == 2 || p >= 3 && wideSpace(d[p-3:p]) == 3
 }
 
-// fieldEnd returns the end of the field that starts at p, at most hi. A hole
-// belongs to the field that runs into it.
+// fieldEnd returns the end of the field that starts at p, at most hi. A hole belongs to the field
+// before it.
 func (t *Text) fieldEnd(ctx context.Context, p, hi int64) (int64, error) {
 	for p < hi {
 		if err := ctx.Err(); err != nil {

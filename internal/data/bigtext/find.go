@@ -6,18 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// nearSize is how many bytes Find and RFind look at before they start workers.
+// nearSize is how many bytes Find and RFind search before they start workers.
 const nearSize = 256 << 10
 
-// Find returns the offset of the first occurrence of needle in [a,b), as
-// str.find does; -1 when there is none. A needle that is not valid UTF-8 stands
-// for the characters that surrogateescape makes of it.
+// Find returns the offset of the first occurrence of needle in [a,b), like str.find, or -1. A
+// needle that is not valid UTF-8 stands for the characters that surrogateescape makes of it.
 func (t *Text) Find(ctx context.Context, needle []byte, a, b int64) (at int64, err error) {
 	return t.search(ctx, "find in", needle, a, b, a, t.findFirst)
 }
 
-// RFind returns the offset of the last occurrence of needle in [a,b), as
-// str.rfind does; -1 when there is none.
+// RFind returns the offset of the last occurrence of needle in [a,b), like str.rfind, or -1.
 func (t *Text) RFind(ctx context.Context, needle []byte, a, b int64) (at int64, err error) {
 	return t.search(ctx, "rfind in", needle, a, b, b, t.findLast)
 }
@@ -99,7 +97,7 @@ func (t *Text) findLast(ctx context.Context, s *search, r span) (int64, error) {
 	return best.Load(), err
 }
 
-// keep stores p when it is better than what is stored.
+// keep stores p if it is better than the stored value.
 func keep(best *atomic.Int64, p int64, better func(p, q int64) bool) {
 	for {
 		q := best.Load()
@@ -109,8 +107,8 @@ func keep(best *atomic.Int64, p int64, better func(p, q int64) bool) {
 	}
 }
 
-// Count returns how often needle occurs in [a,b) without overlap, from the
-// left, as str.count does: the empty needle b-a+1 times.
+// Count returns the number of occurrences of needle in [a,b) without overlap, from the left, like
+// str.count: the empty needle occurs b-a+1 times.
 func (t *Text) Count(ctx context.Context, needle []byte, a, b int64) (n int64, err error) {
 	err = t.withIndex(ctx, func(x *index) error {
 		lo, hi, err := x.bytesOf(t.random, "count in", a, b)

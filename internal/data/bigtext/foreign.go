@@ -14,28 +14,28 @@ import (
 	"weak"
 )
 
-// Source is a text that another package implements. [*Text] is one, and so are
-// [*strings.Reader] and [*io.SectionReader].
+// Source is a text implemented by another package. [*Text] is one, and so are [*strings.Reader] and
+// [*io.SectionReader].
 type Source interface {
 	io.ReaderAt
-	// Size is the number of bytes.
+	// Size returns the number of bytes.
 	Size() int64
 }
 
-// DirSource is a directory of texts that another package implements. [*Dir] is one.
+// DirSource is a directory of texts implemented by another package. [*Dir] is one.
 type DirSource interface {
 	Names() []string
 	Size(name string) (int64, error)
 	Open(name string) (fs.File, error)
 }
 
-// maxInMemory is how many bytes of a source are copied to memory. A longer source is
+// maxInMemory is the size up to which a source is copied to memory, in bytes. A longer source is
 // copied to a temporary file.
 const maxInMemory = 8 << 20
 
-// Of returns the source itself if it is a [*Text], and otherwise a copy of it. Copies
-// are shared: while one copy of a source is in use, Of returns that one. A copy needs
-// no Close; it is freed when nothing refers to it any more.
+// Of returns the source itself if it is a [*Text], and otherwise a copy of it. Copies are shared:
+// while one copy of a source is in use, Of returns the same copy. A copy needs no Close; it is
+// freed when nothing refers to it any more.
 func Of(ctx context.Context, source Source) (*Text, error) {
 	if t, ok := source.(*Text); ok {
 		return t, nil
@@ -74,7 +74,7 @@ func copySource(ctx context.Context, source Source) (*Text, error) {
 	return spoolFreed(ctx, name, exact, size)
 }
 
-// spoolFreed spools a text that is freed when it is unreachable or closed.
+// spoolFreed spools to a text that is freed when it is unreachable or closed.
 func spoolFreed(ctx context.Context, name string, r io.Reader, size int64) (*Text, error) {
 	t, err := spoolAs(ctx, name, r, size)
 	if err != nil {
@@ -96,7 +96,7 @@ func nameOf(source any) string {
 	return "text"
 }
 
-// exactReader reads a source and fails if it ends before its size.
+// exactReader reads a source and fails if the source ends before its size.
 type exactReader struct {
 	name string
 	r    io.Reader
@@ -113,7 +113,7 @@ func (e *exactReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// copies are the copies of sources that are in use. They do not keep the texts alive.
+// copies are the copies of sources in use. They do not keep the texts alive.
 var copies = memo{known: map[Source]weak.Pointer[Text]{}}
 
 type memo struct {
@@ -127,8 +127,8 @@ func (m *memo) find(source Source) *Text {
 	return m.known[source].Value()
 }
 
-// keep remembers the copy t of a source, and returns it. If another goroutine has made one
-// meanwhile, keep returns that one.
+// keep records the copy t of a source, and returns it. If another goroutine has recorded one in the
+// meantime, keep returns that one.
 func (m *memo) keep(source Source, t *Text) *Text {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -148,8 +148,8 @@ func (m *memo) forget(source Source) {
 	}
 }
 
-// DirOf returns the source itself if it is a [*Dir], and otherwise a directory that
-// copies a file of it when the file is opened. It needs no Close.
+// DirOf returns the source itself if it is a [*Dir], and otherwise a directory that copies each
+// file when it is opened. It needs no Close.
 func DirOf(source DirSource) (*Dir, error) {
 	if d, ok := source.(*Dir); ok {
 		return d, nil
@@ -157,7 +157,7 @@ func DirOf(source DirSource) (*Dir, error) {
 	return Select(source, Selection{}, nil)
 }
 
-// Select is DirOf for the files that a selection chooses. Close calls free, if it is set.
+// Select is like DirOf, for the files chosen by a selection. Close calls free, if it is set.
 func Select(source DirSource, chosen Selection, free func() error) (*Dir, error) {
 	d := &Dir{
 		name:    nameOf(source),
@@ -181,7 +181,7 @@ func Select(source DirSource, chosen Selection, free func() error) (*Dir, error)
 	slices.Sort(d.names)
 	d.names = slices.Compact(d.names)
 
-	_, isHandedOver := source.(opener) // its names are those of a Dir: not all are UTF-8
+	_, isHandedOver := source.(opener) // its names come from a Dir: not all are UTF-8
 	for _, name := range d.names {
 		if !isHandedOver && !fs.ValidPath(name) {
 			return nil, fmt.Errorf(
@@ -200,7 +200,7 @@ func Select(source DirSource, chosen Selection, free func() error) (*Dir, error)
 	return d, nil
 }
 
-// copyForeign copies the file name of a foreign directory.
+// copyForeign copies the file name from a foreign directory.
 func (d *Dir) copyForeign(ctx context.Context, name string) (*Text, error) {
 	if own, ok := d.foreign.(opener); ok {
 		return own.OpenText(ctx, name)

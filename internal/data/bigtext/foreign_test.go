@@ -18,7 +18,7 @@ type named struct{ *strings.Reader }
 
 func (named) Name() string { return "rows.csv" }
 
-// shortened is a foreign text that has fewer bytes than it says.
+// shortened is a foreign text that has fewer bytes than it claims.
 type shortened struct{ *strings.Reader }
 
 func (c shortened) Size() int64 { return c.Reader.Size() + 1 }
@@ -87,8 +87,8 @@ func TestBrokenForeignTexts(t *testing.T) {
 	}
 }
 
-// TestCopiesAreSharedAndFreed asks for a copy twice while it is in use, and once the
-// copy is unreachable waits until its file is closed.
+// TestCopiesAreSharedAndFreed requests a copy twice while it is in use, and waits until its file is
+// closed once the copy is unreachable.
 func TestCopiesAreSharedAndFreed(t *testing.T) {
 	source := strings.NewReader(strings.Repeat("x", maxInMemory+1))
 	freed := make(chan struct{})

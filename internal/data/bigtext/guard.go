@@ -7,15 +7,14 @@ import (
 	"unsafe"
 )
 
-// Guard runs f, which may read what Slice returned. The mapping stays while f runs, even
-// when the text is closed meanwhile. If the file was truncated, Guard returns an error
-// that wraps [ErrChanged]. It protects only f's own goroutine, and passes on any other
-// panic.
+// Guard runs f, which may read bytes returned by Slice. The mapping persists while f runs, even if
+// the text is closed meanwhile. If the file was truncated, Guard returns an error that wraps
+// [ErrChanged]. It protects only f's own goroutine, and propagates any other panic.
 func Guard(t *Text, f func()) error {
 	return t.run(func() error { f(); return nil })
 }
 
-// run protects f as Guard does, and keeps the mapping.
+// run protects f like Guard, and keeps the mapping.
 func (t *Text) run(f func() error) error {
 	if err := t.acquire(); err != nil {
 		return err
@@ -24,8 +23,8 @@ func (t *Text) run(f func() error) error {
 	return t.protect(f)
 }
 
-// protect turns a fault of f on this text's mapping into an error. Each
-// goroutine that reads the mapping needs its own.
+// protect converts a fault of f in this text's mapping to an error. Each goroutine that reads the
+// mapping needs its own call.
 func (t *Text) protect(f func() error) (err error) {
 	old := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(old)
@@ -37,7 +36,7 @@ func (t *Text) protect(f func() error) (err error) {
 	return f()
 }
 
-// fault returns the error for the fault e of the mapping; any other panic goes on.
+// fault returns the error for the fault e in the mapping; it propagates any other panic.
 func (t *Text) fault(e any) error {
 	re, ok := e.(runtime.Error)
 	if !ok {

@@ -6,7 +6,8 @@ import (
 	"os"
 )
 
-// Handed is what another process of this program has to know of a text, besides its bytes.
+// Handed is the information about a text, besides its bytes, that another process of this program
+// needs.
 type Handed struct {
 	Name     string        `json:"name"`
 	Kind     Kind          `json:"kind"`
@@ -32,9 +33,9 @@ func (t *Text) HandOver() Handed {
 	return h
 }
 
-// Receive returns the text with the bytes of a file that nobody writes to, and owns the file. The
-// original is the text that it was decoded from, nil for none, and is owned as well. The rows of
-// tables are what read returns.
+// Receive returns the text with the bytes of a file that no one writes to, and takes ownership of
+// the file. The original is the text that it was decoded from, or nil; Receive takes ownership of
+// it as well. read returns the rows of tables.
 func Receive(
 	h Handed, file *os.File, original *Text, read func(ctx context.Context, table int) (*Text, error),
 ) (*Text, error) {
@@ -63,16 +64,17 @@ func Receive(
 	return t, nil
 }
 
-// opener is a directory whose files are texts already, which need no copy.
+// opener is a directory with files that are already texts, and need no copy.
 type opener interface {
 	OpenText(ctx context.Context, name string) (*Text, error)
 }
 
-// KeepCopiesIn makes all copies that this process keeps lie in files that makeFile returns, such
-// as files in memory: a locked process has no folder for them. Call it before the first copy.
+// KeepCopiesIn stores all copies kept by this process in files that makeFile returns, such as files
+// in memory: a locked-down process has no folder for them. Call it before the first copy.
 func KeepCopiesIn(makeFile func() (*os.File, error)) { makeCopy = makeFile }
 
-// makeCopy makes the file of a copy. Nil makes it in the folder for temporary files.
+// makeCopy creates the file of a copy. If it is nil, the file is created in the folder for
+// temporary files.
 var makeCopy func() (*os.File, error)
 
 // nameless returns a new file without a name. Nothing is left to remove after its Close.

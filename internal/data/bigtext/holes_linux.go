@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxHoles bounds the list of holes; what follows the last one is read.
+// maxHoles bounds the list of holes; holes after the last one are read.
 const maxHoles = 1 << 16
 
-// fileHoles returns the holes of the first size bytes of f, by SEEK_DATA and
-// SEEK_HOLE (lseek(2)); none where the file system cannot say.
+// fileHoles returns the holes in the first size bytes of f, by SEEK_DATA and SEEK_HOLE (lseek(2)),
+// or none if the file system does not report them.
 func fileHoles(f *os.File, size int64) []span {
 	fd := int(f.Fd())
 	defer unix.Seek(fd, 0, unix.SEEK_SET) //nolint:errcheck // the offset is not used
@@ -36,8 +36,8 @@ func fileHoles(f *os.File, size int64) []span {
 	return holes
 }
 
-// reserve makes an empty file size bytes long, without holes: a full disk must not show when the
-// file is read through a mapping, because a fault there ends the process.
+// reserve creates an empty file of size bytes without holes: a full disk must not show up only when
+// the file is read through a mapping, because a fault there ends the process.
 func reserve(f *os.File, size int64) error {
 	if size == 0 {
 		return nil

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestTheCharactersOfAHoleTakeSpace: a mapping of a hole could fault when the disk is full.
+// TestTheCharactersOfAHoleTakeSpace: otherwise a mapping of a hole could fault when the disk is
+// full.
 func TestTheCharactersOfAHoleTakeSpace(t *testing.T) {
 	const size = 64 << 20
 	text := open(t, sparseFile(t, size, "é", 5))

@@ -4,8 +4,8 @@ package bigtext
 
 import "os"
 
-// fileHoles returns none: only Linux is asked.
+// fileHoles returns nil: only Linux is asked for holes.
 func fileHoles(*os.File, int64) []span { return nil }
 
-// reserve makes an empty file size bytes long.
+// reserve creates an empty file of size bytes.
 func reserve(f *os.File, size int64) error { return f.Truncate(size) }

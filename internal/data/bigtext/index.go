@@ -9,20 +9,20 @@ import (
 type index struct {
 	size, block int64
 	chars       int64
-	invalid     int64   // bytes that are in no valid sequence
-	first       int64   // position of the first of them; -1: none
+	invalid     int64   // bytes outside any valid sequence
+	first       int64   // position of the first invalid byte, or -1
 	cum         []int64 // characters that start before block i; nil when ASCII
 }
 
 func (x *index) ascii() bool { return x.chars == x.size && x.invalid == 0 }
 
-// chunkCount is what a worker finds in one chunk.
+// chunkCount is the result of a worker for one chunk.
 type chunkCount struct {
 	chars, invalid, first int64
-	blocks                []int32 // characters of each block; nil: as many as bytes
+	blocks                []int32 // characters in each block; nil: as many as bytes
 }
 
-// indexed returns the index, built at the first call.
+// indexed returns the index, which the first call builds.
 func (t *Text) indexed(ctx context.Context) (*index, error) {
 	if x := t.index.Load(); x != nil {
 		return x, nil
@@ -56,7 +56,7 @@ func (t *Text) buildIndex(ctx context.Context) (*index, error) {
 }
 
 func (t *Text) countChunk(lo, hi int64) chunkCount {
-	// The byte before a hole may be the first of a sequence, but NUL ends it.
+	// The byte before a hole may be the first of a sequence, but the NUL of the hole ends it.
 	if t.inHole(lo, hi) || isASCII(t.data[lo:hi]) {
 		return chunkCount{chars: hi - lo, first: -1}
 	}
@@ -125,7 +125,7 @@ func (x *index) byteOf(data []byte, c int64) int64 {
 	return skipChars(data, p, c-x.cum[i], x.invalid == 0)
 }
 
-// charOf returns how many characters start before position p.
+// charOf returns the number of characters that start before position p.
 func (x *index) charOf(data []byte, p int64) int64 {
 	if x.cum == nil {
 		return p
@@ -143,7 +143,7 @@ func (x *index) charOf(data []byte, p int64) int64 {
 	return x.cum[i] + n
 }
 
-// bytesOf returns the bytes of the characters [a,b); verb is for the error.
+// bytesOf returns the byte range of the characters [a,b); verb is used in the error.
 func (x *index) bytesOf(data []byte, verb string, a, b int64) (lo, hi int64, err error) {
 	if a < 0 || a > b || b > x.chars {
 		return 0, 0, rangeError(verb, a, b, x.chars)
@@ -163,20 +163,20 @@ func (t *Text) ASCII(ctx context.Context) (ok bool, err error) {
 	return ok, err
 }
 
-// Invalid returns the number of bytes that are in no valid UTF-8 sequence.
+// Invalid returns the number of bytes outside any valid UTF-8 sequence.
 func (t *Text) Invalid(ctx context.Context) (n int64, err error) {
 	err = t.withIndex(ctx, func(x *index) error { n = x.invalid; return nil })
 	return n, err
 }
 
-// FirstInvalid returns the byte position of the first of them; -1: none.
+// FirstInvalid returns the position of the first of these bytes, or -1.
 func (t *Text) FirstInvalid(ctx context.Context) (byteOff int64, err error) {
 	byteOff = -1
 	err = t.withIndex(ctx, func(x *index) error { byteOff = x.first; return nil })
 	return byteOff, err
 }
 
-// withIndex calls f with the index. It keeps the mapping and catches faults meanwhile.
+// withIndex calls f with the index. It keeps the mapping and catches faults during the call.
 func (t *Text) withIndex(ctx context.Context, f func(x *index) error) error {
 	return t.run(func() error {
 		x, err := t.indexed(ctx)
@@ -187,9 +187,9 @@ func (t *Text) withIndex(ctx context.Context, f func(x *index) error) error {
 	})
 }
 
-// Slice returns the bytes of the characters [a,b) and whether they are all
-// ASCII. The bytes are the mapping's own: do not write to them, read them in
-// [Guard], and not after Close. A bad range is an error.
+// Slice returns the bytes of the characters [a,b) and whether they are all ASCII. The bytes are
+// part of the mapping: do not write to them, read them within [Guard], and not after Close. An
+// invalid range is an error.
 func (t *Text) Slice(ctx context.Context, a, b int64) (data []byte, ascii bool, err error) {
 	err = t.withIndex(ctx, func(x *index) error {
 		lo, hi, err := x.bytesOf(t.random, "slice", a, b)
@@ -197,7 +197,7 @@ func (t *Text) Slice(ctx context.Context, a, b int64) (data []byte, ascii bool, 
 			return err
 		}
 
-		if data = t.random; hi-lo > nearSize { // worth reading ahead
+		if data = t.random; hi-lo > nearSize { // large enough for reading ahead
 			data = t.data
 		}
 		data = data[lo:hi:hi]

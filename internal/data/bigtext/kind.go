@@ -10,7 +10,7 @@ import (
 // Kind is the apparent kind of a text.
 type Kind string
 
-// The kinds. KindText is what is nothing else.
+// The kinds. KindText is the kind of all other texts.
 const (
 	KindText   Kind = "text"
 	KindJSON   Kind = "json"
@@ -42,8 +42,8 @@ func init() {
 	}
 }
 
-// sniffKind finds the kind by the extension of name and by the first 64 KiB of b. Only
-// the bytes decide whether a text is binary.
+// sniffKind determines the kind from the extension of name and the first 64 KiB of b. Only the
+// bytes decide whether a text is binary.
 func sniffKind(name string, b []byte) Kind {
 	b = b[:min(len(b), sniffSize)]
 	if looksBinary(b) {
@@ -65,8 +65,8 @@ func looksBinary(b []byte) bool {
 	return invalid*10 > int64(len(b))
 }
 
-// kindByContent finds the kind of a text by its beginning b, where the extension says
-// nothing.
+// kindByContent determines the kind of a text from its beginning b, if the extension is not
+// conclusive.
 func kindByContent(b []byte) Kind {
 	head := strings.ToLower(string(b[:min(len(b), 512)]))
 	line, rest, _ := bytes.Cut(b, []byte("\n"))
@@ -96,21 +96,20 @@ func firstLine(b []byte) []byte {
 	return line
 }
 
-// isObject reports whether line has the first and the last byte of a JSON object.
+// isObject reports whether line starts and ends like a JSON object.
 func isObject(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) > 1 && line[0] == '{' && line[len(line)-1] == '}'
 }
 
-// looksCSV reports whether the first lines all have one separator the same number of
-// times.
+// looksCSV reports whether the first lines all contain one separator the same number of times.
 func looksCSV(b []byte) bool {
 	lines := bytes.SplitN(b, []byte("\n"), 7)
 	if len(lines) < 3 || !utf8.Valid(lines[0]) {
 		return false
 	}
 
-	lines = lines[:len(lines)-1] // the last one may be cut
+	lines = lines[:len(lines)-1] // the last line may be cut
 	for _, sep := range []string{",", "\t", ";", "|"} {
 		n := bytes.Count(lines[0], []byte(sep))
 		same := n > 0 && (n > 1 || len(lines) > 3)

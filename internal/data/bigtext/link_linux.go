@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// charactersFile returns a new file without a name, which may get one where the file system can
-// make files that never had one.
+// charactersFile returns a new file without a name, which can be given one if the file system
+// supports files created without a name.
 func charactersFile() (f *os.File, remove func() error, err error) {
 	f, err = os.OpenFile(os.TempDir(), os.O_RDWR|unix.O_TMPFILE, 0o400)
 	if err != nil {
@@ -19,7 +19,7 @@ func charactersFile() (f *os.File, remove func() error, err error) {
 
 // link gives the file a name.
 func (c *Characters) link(name string) error {
-	if err := c.File.Chmod(0o444); err != nil { // the guest is another user
+	if err := c.File.Chmod(0o444); err != nil { // the guest runs as another user
 		return err
 	}
 	own := fmt.Sprintf("/proc/self/fd/%d", c.File.Fd())

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// charactersFile returns a new file and what removes it after its Close.
+// charactersFile returns a new file and a function that removes it after its Close.
 func charactersFile() (f *os.File, remove func() error, err error) { return tempFile() }
 
-// link is for Linux only.
+// link is supported only on Linux.
 func (c *Characters) link(string) error { return errors.ErrUnsupported }

@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// openFlags are added to those of each open.
+// openFlags are added to the flags of each open.
 const openFlags = 0
 
-// mapFile reads n bytes of f into memory, on systems without a mapping here.
+// mapFile reads n bytes of f into memory, on systems without support for mappings here.
 func mapFile(f *os.File, n int) (data []byte, unmap func() error, err error) {
 	data = make([]byte, n)
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(n)), data); err != nil {
@@ -24,7 +24,7 @@ func mapRandom(*os.File, int) (data []byte, unmap func() error) {
 	return nil, func() error { return nil }
 }
 
-// tempFile returns a new file and what removes it after its Close.
+// tempFile returns a new file and a function that removes it after its Close.
 func tempFile() (f *os.File, remove func() error, err error) {
 	f, err = os.CreateTemp("", "rlm-input-*")
 	if err != nil {

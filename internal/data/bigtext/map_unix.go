@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFlags are added to those of each open. An open does not wait if the file has become
-// a FIFO since it was looked at.
+// openFlags are added to the flags of each open. An open does not wait if the file has become a
+// FIFO since it was checked.
 const openFlags = unix.O_NONBLOCK
 
 // mapFile maps n bytes of f read-only.
@@ -25,19 +25,19 @@ func mapFile(f *os.File, n int) (data []byte, unmap func() error, err error) {
 	return data, func() error { return os.NewSyscallError("munmap", unix.Munmap(data)) }, nil
 }
 
-// mapRandom maps n bytes of f once more, for short reads: the system reads nothing ahead.
-// It returns nil if that fails.
+// mapRandom maps n bytes of f a second time, for short reads: the system does not read ahead. It
+// returns nil if that fails.
 func mapRandom(f *os.File, n int) (data []byte, unmap func() error) {
 	data, unmap, err := mapFile(f, n)
 	if err != nil || n == 0 {
 		return nil, func() error { return nil }
 	}
-	_ = unix.Madvise(data, unix.MADV_RANDOM) // without it, it is only slower
+	_ = unix.Madvise(data, unix.MADV_RANDOM) // without it, reads are only slower
 	return data, unmap
 }
 
-// tempFile returns a new file whose name is removed already. Nothing is left to remove
-// after its Close.
+// tempFile returns a new file whose name is already removed. Nothing is left to remove after its
+// Close.
 func tempFile() (f *os.File, remove func() error, err error) {
 	f, err = os.CreateTemp("", "rlm-input-*")
 	if err != nil {

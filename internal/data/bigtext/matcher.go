@@ -5,16 +5,16 @@ import (
 	"errors"
 )
 
-// matcher is what one goroutine needs to run a regular expression.
+// matcher is the state that one goroutine needs to run a regular expression.
 type matcher struct {
 	re    *Regexp
 	dfa   *dfa
 	pike  *pike
 	table *byteTable
-	valid bool // what table is for
+	valid bool // the validity that table is for
 }
 
-// maxFree bounds the matchers that a Regexp keeps for later.
+// maxFree bounds the matchers that a Regexp keeps for reuse.
 const maxFree = 16
 
 func (re *Regexp) borrow(valid bool) *matcher {
@@ -47,11 +47,10 @@ var errNoMatch = errors.New(
 	"cannot match: the automaton found a match that the simulation did not: report this expression",
 )
 
-// each calls f with the byte positions of the groups of each match that starts
-// in [p,stop), until it returns false. Matches follow each other as those of
-// CPython's finditer do (Modules/_sre/sre.c, must_advance): the search goes on
-// at the end of the last match; after an empty match, without another empty
-// match there.
+// each calls f with the byte positions of the groups of each match that starts in [p,stop), until f
+// returns false. Matches follow one another as in CPython's finditer (Modules/_sre/sre.c,
+// must_advance): the search continues at the end of the last match; after an empty match, it
+// ignores another empty match there.
 func (m *matcher) each(
 	ctx context.Context, r *region, p, stop int64, f func(loc []int64) bool,
 ) error {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var bg = context.Background()
 
-// model is a text as a naive list of characters, each as its bytes.
+// model is a text as a naive list of characters, each represented by its bytes.
 type model []string
 
 func newModel(b []byte) model {
@@ -72,7 +72,7 @@ const (
 
 func in(set, c string) bool { return utf8.ValidString(c) && strings.Contains(set, c) }
 
-// parts returns the [start,end) of the parts of m[a:b].
+// parts returns the ranges [start,end) of the parts of m[a:b].
 func (m model) parts(s Splitter, a, b int) [][2]int {
 	switch s.kind {
 	case splitSep:
@@ -133,8 +133,8 @@ func shrink(t *Text) *Text {
 	return t
 }
 
-// pieces of nasty texts: surrogates, overlongs, cut and stray bytes, every
-// width, line ends and spaces.
+// nasty are pieces of nasty texts: surrogates, overlongs, cut and stray bytes, every width, line
+// ends and spaces.
 var nasty = []string{
 	"a", "b", "ab", "x", "é", "€", "🎉", "中", " ", "  ", "\n", "\n\n", "\r", "\r\n", "\v", "\f",
 	"\x1c", "\x1f", "\u0085", "\u00a0", "\u2028", "\u2029", "\u3000", "\u1680", "\u200a", "\u202f",
@@ -146,7 +146,7 @@ var nasty = []string{
 func randomText(r *rand.Rand, n int) []byte {
 	var b []byte
 	few := nasty
-	if r.IntN(2) == 0 { // few different pieces: more matches
+	if r.IntN(2) == 0 { // few distinct pieces give more matches
 		few = []string{
 			nasty[r.IntN(len(nasty))],
 			nasty[r.IntN(len(nasty))],

@@ -8,27 +8,28 @@ import (
 	"sync/atomic"
 )
 
-// needle is a text to look for. Package bytes looks for a long one by a hash that everybody knows,
-// and compares all of its bytes wherever the hash is the same. Anybody can make a needle with the
-// hash of many places of a text, and one look then takes hours. So a long needle is found by its
-// head, and by a secret hash where that is too common.
+// needle is a text to search for. Package bytes searches for a long one by a publicly known hash,
+// and compares all of its bytes wherever the hash is equal. Anyone can craft a needle with the hash
+// of many places of a text, and a single search then takes hours. So a long needle is searched for
+// by its head, and by a secret hash where the head is too common.
 type needle struct {
 	text []byte
-	hash atomic.Pointer[rolling] // once it was needed
+	hash atomic.Pointer[rolling] // set once needed
 }
 
 const (
-	// headSize is how many bytes bytes.Index compares at once on each processor.
+	// headSize is how many bytes bytes.Index compares at once on every processor.
 	headSize = 31
 	// compareStep is how many bytes of a needle are compared at once.
 	compareStep = 1 << 10
-	// needlePatience is how many bytes may be compared in vain, besides as many as were searched.
+	// needlePatience is how many bytes may be compared in vain, in addition to as many as were
+	// searched.
 	needlePatience = 1 << 16
 )
 
 func newNeedle(text []byte) *needle { return &needle{text: text} }
 
-// index returns the first place of the needle in b; -1: none.
+// index returns the first position of the needle in b, or -1.
 func (n *needle) index(ctx context.Context, b []byte) (int, error) {
 	if len(n.text) <= headSize {
 		return n.indexShort(ctx, b)
@@ -78,8 +79,8 @@ func (n *needle) indexShort(ctx context.Context, b []byte) (int, error) {
 	}
 }
 
-// commonSteps returns how many bytes two texts have in common at least, of which b is not the
-// shorter one: all of a, or a number of whole steps.
+// commonSteps returns a lower bound on the common prefix of two texts, in bytes, where b is not
+// shorter than a: all of a, or a number of whole steps.
 func commonSteps(b, a []byte) int {
 	for at := 0; at < len(a); at += compareStep {
 		end := min(len(a), at+compareStep)
@@ -90,7 +91,7 @@ func commonSteps(b, a []byte) int {
 	return len(a)
 }
 
-// lastIndex returns the last place of the needle in b; -1: none.
+// lastIndex returns the last position of the needle in b, or -1.
 func (n *needle) lastIndex(ctx context.Context, b []byte) (int, error) {
 	if len(n.text) <= headSize {
 		return bytes.LastIndex(b, n.text), ctx.Err()
@@ -98,7 +99,7 @@ func (n *needle) lastIndex(ctx context.Context, b []byte) (int, error) {
 	return n.indexHashed(ctx, b, true)
 }
 
-// count returns how often the needle occurs in b, from the left and without overlap.
+// count returns the number of occurrences of the needle in b, from the left and without overlap.
 func (n *needle) count(ctx context.Context, b []byte) (count int, err error) {
 	if len(n.text) <= headSize && len(b) <= searchStep+headSize {
 		return bytes.Count(b, n.text), ctx.Err()
@@ -113,7 +114,7 @@ func (n *needle) count(ctx context.Context, b []byte) (count int, err error) {
 	}
 }
 
-// indexHashed finds the first or the last place by the hash, in a time in proportion to b.
+// indexHashed finds the first or last position by the hash, in time proportional to b.
 func (n *needle) indexHashed(ctx context.Context, b []byte, last bool) (int, error) {
 	size := len(n.text)
 	if len(b) < size {
@@ -166,15 +167,15 @@ func (n *needle) rolling(ctx context.Context) (*rolling, error) {
 	return r, err
 }
 
-// hashStep is how many bytes are hashed between two looks at the context.
+// hashStep is how many bytes are hashed between two checks of the context.
 const hashStep = 1 << 16
 
-// rolling is the hash of a text, and what it takes to hash windows of the same length: the bytes are
+// rolling is the hash of a text, with the data to hash windows of the same length: the bytes are
 // the digits of a number in a secret base, modulo a prime (Karp and Rabin, IBM Journal of Research
 // and Development 31, 1987).
 type rolling struct {
 	base, sum uint64
-	leaves    [256]uint64 // the part of a byte that leaves a window, by the byte
+	leaves    [256]uint64 // contribution of a byte that leaves a window, by byte
 }
 
 const hashPrime = 1<<61 - 1
@@ -208,12 +209,12 @@ func (r *rolling) hash(ctx context.Context, text []byte) (hash uint64, err error
 	return hash, nil
 }
 
-// move returns the hash of the window that begins one byte later.
+// move returns the hash of the window that starts one byte later.
 func (r *rolling) move(hash uint64, first, added byte) uint64 {
 	return reduce(multiply(hash, r.base) + hashPrime - r.leaves[first] + uint64(added))
 }
 
-// multiply returns a*b modulo the prime, both of which are below it.
+// multiply returns a*b modulo the prime; both factors must be below it.
 func multiply(a, b uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	return reduce(low&hashPrime + (low>>61 | high<<3))

@@ -73,10 +73,10 @@ func TestTheHashIsExact(t *testing.T) {
 	}
 }
 
-// sameHash is a needle whose end has the hash of the same number of a, to package bytes.
+// sameHash returns a needle whose end has, to package bytes, the same hash as equally many a's.
 func sameHash(size int) []byte { return []byte(strings.Repeat("a", size) + "gmecabry") }
 
-// TestHostileNeedlesTakeTimeInProportion takes hours with the functions of package bytes.
+// TestHostileNeedlesTakeTimeInProportion would take hours with the functions of package bytes.
 func TestHostileNeedlesTakeTimeInProportion(t *testing.T) {
 	text := FromBytes("a", bytes.Repeat([]byte("a"), 4<<20))
 	end, word := text.Size(), sameHash(1<<20)
@@ -107,7 +107,7 @@ func TestHostileNeedlesTakeTimeInProportion(t *testing.T) {
 	}
 }
 
-// TestLongNeedlesEndWithTheContext in the middle of a look.
+// TestLongNeedlesEndWithTheContext: a search ends in the middle.
 func TestLongNeedlesEndWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)

@@ -9,10 +9,10 @@ import (
 	"os"
 )
 
-// Open maps the regular file at path read-only. The error says whether path is missing,
+// Open maps the regular file at path read-only. The error states whether path is missing,
 // unreadable or not a regular file.
 func Open(path string) (*Text, error) {
-	// Look before the open: opening a FIFO or a device may have effects.
+	// Check before the open: opening a FIFO or a device may have effects.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the context file: %w", err)
@@ -46,7 +46,7 @@ func regular(name string, info os.FileInfo) error {
 	return fmt.Errorf("cannot open the context file %q: it is %s", name, what)
 }
 
-// fromFile maps f, which it owns from now on.
+// fromFile maps f, and takes ownership of it.
 func fromFile(name string, f *os.File) (*Text, error) {
 	t, err := mapText(name, f)
 	if err != nil {
@@ -90,14 +90,14 @@ func mapText(name string, f *os.File) (*Text, error) {
 	return t, nil
 }
 
-// Spool copies r to a temporary file without a name and maps that. The error
-// wraps [ErrTooLarge] when r has more than bound bytes. The text's name is
-// "stdin". Spool does not interrupt a Read that blocks: close r for that.
+// Spool copies r to a temporary file without a name and maps that. The error wraps [ErrTooLarge] if
+// r has more than bound bytes. The text's name is "stdin". Spool does not interrupt a Read that
+// blocks: close r for that.
 func Spool(ctx context.Context, r io.Reader, bound int64) (*Text, error) {
 	return spoolAs(ctx, "stdin", r, bound)
 }
 
-// spaceStep is how many bytes a copy grows between two looks at the free space.
+// spaceStep is how many bytes a copy grows between two checks of the free space.
 const spaceStep = 64 << 20
 
 func spoolAs(ctx context.Context, name string, r io.Reader, bound int64) (*Text, error) {

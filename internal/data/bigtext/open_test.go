@@ -171,7 +171,7 @@ func TestKind(t *testing.T) {
 }
 
 func TestManyChunks(t *testing.T) {
-	const n = 11 << 20 // several chunks of the true size
+	const n = 11 << 20 // several chunks of the real size
 	b := bytes.Repeat([]byte("xyz é\n"), n/7)
 	b = append(b, "needle"...)
 	text := open(t, writeFile(t, b))

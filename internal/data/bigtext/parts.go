@@ -29,7 +29,7 @@ func (t *Text) split(ctx context.Context, s Splitter, lo, hi int64) (*cut, error
 	c := &cut{t: t, s: s, sc: s.scanner(ctx, t, t.random), x: x, lo: lo, hi: hi}
 	key := splitKey{s, lo, hi}
 
-	// The sums depend on the index: on its beginning.
+	// The sums depend on where the index begins.
 	if sums, ok := t.splits.getSums(key); ok && x.key.hi-x.key.lo > t.small() {
 		c.cutSums = sums
 		return c, nil
@@ -83,7 +83,7 @@ func (c *cut) event(i int64) int64 {
 	return c.x.at(c.sc, c.before+i-c.extra)
 }
 
-// separator returns the bytes of separator i, as far as they are in the range.
+// separator returns the bytes of separator i that are within the range.
 func (c *cut) separator(i int64) span { return c.separatorAt(c.event(i)) }
 
 func (c *cut) separatorAt(at int64) span {
@@ -122,15 +122,14 @@ func (c *cut) end(ctx context.Context, i, start int64) (int64, error) {
 	return c.separator(i).lo, nil
 }
 
-// Parts returns how many parts s makes of the characters [a,b).
+// Parts returns the number of parts of the characters [a,b) by s.
 func (t *Text) Parts(ctx context.Context, s Splitter, a, b int64) (n int64, err error) {
 	err = t.withCut(ctx, s, a, b, func(_ *index, c *cut) error { n = c.parts; return nil })
 	return n, err
 }
 
-// PartsRange returns the offsets [start,end) of parts i to j-1 with what
-// separates them; for i == j, of nothing. It is an error unless
-// 0 <= i <= j <= Parts.
+// PartsRange returns the offsets [start,end) of parts i to j-1 including the separators between
+// them; for i == j, the range is empty. It returns an error unless 0 <= i <= j <= Parts.
 func (t *Text) PartsRange(
 	ctx context.Context, s Splitter, a, b, i, j int64,
 ) (start, end int64, err error) {

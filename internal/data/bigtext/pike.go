@@ -5,18 +5,17 @@ import (
 	"regexp/syntax"
 )
 
-// pike finds the groups of a match by simulating all threads of a backtracking
-// match at once, each with its own group ends (R. Cox, "Regular Expression
-// Matching: the Virtual Machine Approach", 2009, section "Pike's
-// Implementation"). Its lists are those of the automaton in dfa.go, so that both
-// find the same match.
+// pike finds the groups of a match by simulating all threads of a backtracking match at once, each
+// with its own group ends (R. Cox, "Regular Expression Matching: the Virtual Machine Approach",
+// 2009, section "Pike's Implementation"). Its lists are the same as those of the automaton in
+// dfa.go, so both find the same match.
 type pike struct {
 	re        *Regexp
 	now, then threads
 	seen      sparse
-	cap       []int64 // of the thread that is followed
+	cap       []int64 // of the current thread
 	match     []int64
-	noEmpty   int64 // an empty match here is none; -1: nowhere
+	noEmpty   int64 // an empty match here does not count; -1: nowhere
 }
 
 // threads is an ordered list of instructions, each with its group ends.
@@ -25,8 +24,8 @@ type threads struct {
 	caps []int64
 }
 
-// pikeStep is how many group ends are copied between two looks at the context, or 64 characters are
-// read.
+// pikeStep is how many group ends are copied, or 64 times how many characters are read, between two
+// checks of the context.
 const pikeStep = 1 << 20
 
 func newPike(re *Regexp) *pike {
@@ -37,10 +36,9 @@ func newPike(re *Regexp) *pike {
 	return m
 }
 
-// run returns the byte positions of the groups of the leftmost match of the
-// region that starts at from or later; nil when there is none. They are valid
-// until the next run. noEmpty says that an empty match at from is none: the
-// threads that come to it end, as CPython's do after an empty match.
+// run returns the byte positions of the groups of the leftmost match in the region that starts at
+// or after from, or nil. They are valid until the next run. noEmpty means that an empty match at
+// from does not count: threads that reach it end, as CPython's do after an empty match.
 func (m *pike) run(ctx context.Context, r *region, from int64, noEmpty bool) ([]int64, error) {
 	m.noEmpty = -1
 	if noEmpty {
@@ -82,8 +80,8 @@ func (t *threads) clear() {
 	t.caps = t.caps[:0]
 }
 
-// step makes the list then from the list now by a character of class k at p;
-// true when a thread came to the match, which drops the threads after it.
+// step makes the list then from the list now by a character of class k at p. It returns true when a
+// thread reached the match, which drops the threads after it.
 func (m *pike) step(p int64, k int, hold syntax.EmptyOp, starts bool) bool {
 	m.seen.clear()
 	m.then.clear()
@@ -105,7 +103,7 @@ func (m *pike) step(p int64, k int, hold syntax.EmptyOp, starts bool) bool {
 	return m.walk(uint32(m.re.prog.Start), p, k, hold)
 }
 
-// walk is dfa.walk with groups; its depth is bounded by maxInst.
+// walk is like dfa.walk, with groups; its depth is bounded by maxInst.
 func (m *pike) walk(pc uint32, p int64, k int, hold syntax.EmptyOp) bool {
 	if !m.seen.add(pc) {
 		return false

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// pythonScript answers each case on standard input with what CPython's str says.
+// pythonScript answers each case on standard input with the result of CPython's str.
 const pythonScript = `
 import json, re, sys
 def spans(s, parts):
@@ -65,8 +65,8 @@ type pythonAnswer struct {
 	Seps, Re           [][2]int64
 }
 
-// Expressions that mean the same to RE2 and CPython with re.ASCII; the bytes
-// that are not UTF-8 are kept from the texts, for RE2 takes them for U+FFFD.
+// pythonExprs mean the same to RE2 and to CPython with re.ASCII. The texts contain only valid
+// UTF-8, because RE2 treats other bytes as U+FFFD.
 var pythonExprs = []string{
 	"a", "|a", "a*?", "a*", "(a)|(b)", "(?:a|ab)(b?)", `\b`, `\w+`, `(\w)(\w)?`, "[^a]", ".",
 	"(?s:.)+?b", "é+", `\d{4}-\d{2}-\d{2}`, "(?m:^)", "x*", "(?i:king)", "中|€", `(|a)b`, "a??",

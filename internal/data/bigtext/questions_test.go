@@ -1,7 +1,7 @@
 package bigtext
 
-// countRegexp returns how many matches FindRegexp finds in the first n characters, asked
-// in batches as a guest asks.
+// countRegexp returns how many matches FindRegexp finds in the first n characters, in batches like
+// those of a guest.
 func countRegexp(text *Text, re *Regexp, n int64) (count int64, err error) {
 	for next := int64(0); next >= 0; {
 		spans, after, err := text.FindRegexp(bg, re, 0, n, next, 4096)
@@ -14,7 +14,7 @@ func countRegexp(text *Text, re *Regexp, n int64) (count int64, err error) {
 	return count, nil
 }
 
-// partOf returns where part i lies, without its separator.
+// partOf returns the range of part i, without its separator.
 func partOf(text *Text, s Splitter, a, b, i int64) (start, end int64, err error) {
 	return text.PartsRange(bg, s, a, b, i, i+1)
 }

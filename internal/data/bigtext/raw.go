@@ -6,9 +6,8 @@ import (
 	"io"
 )
 
-// Raw returns the bytes [a,b) by byte offset; they may begin and end within a
-// character. As with Slice they are the mapping's own. A bad range is an
-// error.
+// Raw returns the bytes [a,b) by byte offset; they may begin and end within a character. As with
+// Slice, they are part of the mapping. An invalid range is an error.
 func (t *Text) Raw(a, b int64) (data []byte, err error) {
 	if a < 0 || a > b || b > t.Size() {
 		return nil, rangeError("read bytes", a, b, t.Size())
@@ -26,7 +25,7 @@ func (t *Text) ByteRange(ctx context.Context, a, b int64) (lo, hi int64, err err
 	return lo, hi, err
 }
 
-// CharOffset returns the offset of the character that begins at a byte offset.
+// CharOffset returns the offset of the character that starts at a byte offset.
 func (t *Text) CharOffset(ctx context.Context, byteOff int64) (off int64, err error) {
 	if byteOff < 0 || byteOff > t.Size() {
 		return 0, rangeError("find byte", byteOff, byteOff, t.Size())
@@ -38,13 +37,13 @@ func (t *Text) CharOffset(ctx context.Context, byteOff int64) (off int64, err er
 	return off, err
 }
 
-// ReadAt copies bytes of the text from the byte offset off on, as [io.ReaderAt] says.
+// ReadAt copies bytes of the text from the byte offset off, like [io.ReaderAt].
 func (t *Text) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, fmt.Errorf("cannot read from byte %d of %q: %w", off, t.name, errRange)
 	}
 	source := t.random
-	if len(p) > nearSize { // worth reading ahead
+	if len(p) > nearSize { // large enough for reading ahead
 		source = t.data
 	}
 

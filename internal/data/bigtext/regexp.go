@@ -15,11 +15,11 @@ const (
 	maxSlots = 1 << 22  // instructions times group ends
 )
 
-// Regexp is a compiled regular expression. Any number of goroutines may use it.
+// Regexp is a compiled regular expression. It is safe for concurrent use.
 type Regexp struct {
 	prog     *syntax.Prog
-	slots    int  // two for each group, and for the whole match
-	anchored bool // a match starts at the beginning of the range only
+	slots    int  // two for each group, and two for the whole match
+	anchored bool // a match can only start at the beginning of the range
 	classes  *classes
 	need     []syntax.EmptyOp // by instruction: the assertions before the next character
 	start    startSet
@@ -28,8 +28,8 @@ type Regexp struct {
 	free []*matcher
 }
 
-// CompileRegexp compiles expr, in RE2's syntax with Perl's flags (regexp/syntax),
-// of at most 64 KiB. The error wraps [ErrTooLarge] if it needs too much.
+// CompileRegexp compiles expr, in RE2's syntax with Perl's flags (regexp/syntax), of at most 64
+// KiB. The error wraps [ErrTooLarge] if the program exceeds the bounds.
 func CompileRegexp(ctx context.Context, expr string) (*Regexp, error) {
 	if len(expr) > maxExpr {
 		return nil, fmt.Errorf(
@@ -44,7 +44,7 @@ func CompileRegexp(ctx context.Context, expr string) (*Regexp, error) {
 
 	re := &Regexp{slots: 2 * (tree.MaxCap() + 1)}
 	least := countInst(tree)
-	if least <= maxInst { // a larger program takes long to make
+	if least <= maxInst { // a larger program takes long to compile
 		if re.prog, err = syntax.Compile(tree.Simplify()); err != nil {
 			return nil, fmt.Errorf("cannot compile the regular expression: %w: %w", errSyntax, err)
 		}
@@ -63,10 +63,10 @@ func CompileRegexp(ctx context.Context, expr string) (*Regexp, error) {
 	return re, nil
 }
 
-// countInst returns how many instructions the program of a tree has at least.
+// countInst returns a lower bound on the number of instructions for a tree.
 func countInst(tree *syntax.Regexp) int {
 	n := 0
-	switch tree.Op { //nolint:exhaustive // the others are made of their subtrees
+	switch tree.Op { //nolint:exhaustive // the others consist of their subtrees
 	case syntax.OpLiteral:
 		n = len(tree.Rune)
 	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpCapture:
@@ -98,9 +98,9 @@ func (re *Regexp) analyse(ctx context.Context) error {
 	return nil
 }
 
-// assertions returns for each instruction the assertions (^, \b, ...) that are
-// reached from it without consuming a character. Most instructions lead to later ones, so it
-// begins with the last one.
+// assertions returns for each instruction the assertions (^, \b, ...) that are reached from it
+// without consuming a character. It starts with the last instruction, because most instructions
+// lead to later ones.
 func assertions(prog *syntax.Prog) []syntax.EmptyOp {
 	need := make([]syntax.EmptyOp, len(prog.Inst))
 	for changed := true; changed; {
@@ -114,7 +114,7 @@ func assertions(prog *syntax.Prog) []syntax.EmptyOp {
 				n = need[in.Out]
 			case syntax.InstEmptyWidth:
 				n = need[in.Out] | syntax.EmptyOp(in.Arg)
-			default: // consumes a character, or ends
+			default: // consumes a character, or ends the match
 			}
 
 			if n != need[pc] {

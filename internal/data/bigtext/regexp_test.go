@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// backtracker matches as Perl and CPython do, by trying; it visits each
-// instruction at each position once, as package regexp's does.
+// backtracker matches like Perl and CPython, by trying; it visits each instruction at each position
+// once, like that of package regexp.
 type backtracker struct {
 	prog    *syntax.Prog
 	b       []byte
@@ -126,8 +126,8 @@ func randomExpr(r *rand.Rand, depth int) string {
 	}
 }
 
-// checkRegexp compares expr on the characters [x,y) of b with a backtracking
-// match, and with package regexp where no match is empty.
+// checkRegexp compares expr on the characters [x,y) of b with a backtracking match, and with
+// package regexp if no match is empty.
 func checkRegexp(t *testing.T, r *rand.Rand, expr string, b []byte) {
 	t.Helper()
 	re, err := CompileRegexp(t.Context(), expr)
@@ -161,7 +161,7 @@ func checkStdlib(t *testing.T, expr, part string, spans [][]int64, toChar func(i
 	t.Helper()
 	for i, loc := range regexp.MustCompile(expr).FindAllStringSubmatchIndex(part, -1) {
 		if loc[0] == loc[1] {
-			return // package regexp has another rule for these
+			return // package regexp uses another rule for these
 		}
 		var want []int64
 		for _, p := range loc {
@@ -282,7 +282,7 @@ func FuzzRegexp(f *testing.F) {
 	})
 }
 
-// TestHostileExpressionsAreCompiledInTime: each of them took from seconds to hours.
+// TestHostileExpressionsAreCompiledInTime: each of them used to take from seconds to hours.
 func TestHostileExpressionsAreCompiledInTime(t *testing.T) {
 	list := func(n int, one func(i int) string) string {
 		parts := make([]string, n)
@@ -320,7 +320,7 @@ func TestHostileExpressionsAreCompiledInTime(t *testing.T) {
 	}
 }
 
-// FuzzCountInst compares the count with programs.
+// FuzzCountInst compares the count with compiled programs.
 func FuzzCountInst(f *testing.F) {
 	f.Add(`(a|b{2,5}){3}(?:^x?){4}[^\n]*`)
 	f.Add(`(?i)((x{0}){7}|k+?|()){2,}\pL`)

@@ -20,15 +20,14 @@ func (t *Text) withRegion(ctx context.Context, a, b int64, f func(*index, *regio
 	})
 }
 
-// FindRegexp returns the first matches of re, that do not overlap, in the
-// characters [a,b) from offset from on, a <= from <= b. It sees nothing outside
-// [a,b): \A is a and \z is b. Each span has the start and end of the match and
-// then of each group, as offsets; -1 and -1 for a group that took no part.
+// FindRegexp returns the first non-overlapping matches of re in the characters [a,b), starting at
+// offset from, a <= from <= b. It sees nothing outside [a,b): \A is a and \z is b. Each span
+// contains the start and end of the match and then of each group, as offsets; a group that took no
+// part has -1 and -1.
 //
-// Matches follow each other as those of Python's finditer do. There are at most
-// limit of them, or limit+1: an empty match is never the last one when a match
-// that is not empty starts there, too. next is the from for the matches after
-// them, -1 when there are none. Bad offsets are an error.
+// Matches follow one another as in Python's finditer. There are at most limit of them, or limit+1:
+// an empty match is never the last one if a non-empty match starts there, too. next is the from for
+// the matches after them, or -1 if there are none. Invalid offsets are an error.
 func (t *Text) FindRegexp(
 	ctx context.Context, re *Regexp, a, b, from int64, limit int,
 ) (spans [][]int64, next int64, err error) {
@@ -58,23 +57,23 @@ func (t *Text) FindRegexp(
 	return spans, next, err
 }
 
-// collector keeps matches as offsets.
+// collector collects matches as offsets.
 type collector struct {
 	x     *index
 	data  []byte
 	limit int
 	spans [][]int64
-	empty int64 // position of the empty match that the last span is, if full
+	empty int64 // position of the empty match that is the last span, if full
 	full  bool
 	next  int64 // position; -1: no more matches
 
 	atByte, atChar int64 // the last position and its offset
 }
 
-// add takes the match loc; false when no more are wanted.
+// add adds the match loc; it returns false when no more are wanted.
 func (c *collector) add(loc []int64) bool {
 	if c.full && loc[0] > c.empty {
-		c.next = loc[0] // the search goes on as if it began there
+		c.next = loc[0] // the search continues as if it began there
 		return false
 	}
 
@@ -100,14 +99,14 @@ func (c *collector) add(loc []int64) bool {
 	return false
 }
 
-// char returns the offset of position p, counting from the last one when near.
+// char returns the offset of position p, counting from the last position if that is near.
 func (c *collector) char(p int64) int64 {
 	switch d := p - c.atByte; {
 	case c.x.cum == nil:
 		return p
 	case d >= 0 && d < c.x.block/2 && c.x.invalid == 0:
 		c.atChar += leads(c.data[c.atByte:p])
-	case d >= 0 && d < c.x.block/2: // both positions begin a character
+	case d >= 0 && d < c.x.block/2: // both positions are boundaries
 		n, _, _ := countDecoded(c.data[c.atByte:p])
 		c.atChar += n
 	default:

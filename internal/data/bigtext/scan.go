@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// chunks returns how many chunks the bytes [lo,hi) have. Chunks start at
-// multiples of t.chunk, so that they are made of whole blocks.
+// chunks returns the number of chunks in the bytes [lo,hi). Chunks start at multiples of t.chunk,
+// so that they consist of whole blocks.
 func (t *Text) chunks(lo, hi int64) int64 {
 	if lo >= hi {
 		return 0
@@ -18,15 +18,15 @@ func (t *Text) chunks(lo, hi int64) int64 {
 	return (hi-1)/t.chunk - lo/t.chunk + 1
 }
 
-// chunkAt returns the part of [lo,hi) in the i-th of its chunks.
+// chunkAt returns the part of [lo,hi) that is in the i-th of its chunks.
 func (t *Text) chunkAt(lo, hi, i int64) (int64, int64) {
 	start := (lo/t.chunk + i) * t.chunk
 	return max(lo, start), min(hi, start+t.chunk)
 }
 
-// each calls f for each chunk of the bytes [lo,hi), in several goroutines when
-// there are several chunks, and in order of start, not of end. A fault is an
-// error; the first error or the end of ctx ends the scan.
+// each calls f for each chunk of the bytes [lo,hi), in several goroutines if there are several
+// chunks. The calls start in order, but may end in any order. A fault is an error; the first error
+// or the end of ctx ends the scan.
 func (t *Text) each(ctx context.Context, lo, hi int64, f func(i, lo, hi int64) error) error {
 	return t.eachOf(ctx, t.chunks(lo, hi), func(i int64) error {
 		lo, hi := t.chunkAt(lo, hi, i)
@@ -34,7 +34,7 @@ func (t *Text) each(ctx context.Context, lo, hi int64, f func(i, lo, hi int64) e
 	})
 }
 
-// eachOf calls f for 0 to n-1 as each does.
+// eachOf calls f for 0 to n-1 like each.
 func (t *Text) eachOf(ctx context.Context, n int64, f func(i int64) error) error {
 	if n <= 1 {
 		return t.protect(func() error { return some(ctx, n, f) })
@@ -70,7 +70,7 @@ func some(ctx context.Context, n int64, f func(i int64) error) error {
 	return f(0)
 }
 
-// findHoles asks the file for its holes, once.
+// findHoles queries the file's holes, once.
 func (t *Text) findHoles() []span {
 	t.holesDo.Do(func() {
 		if t.file != nil {
@@ -84,7 +84,7 @@ func (t *Text) findHoles() []span {
 // read.
 func (t *Text) inHole(lo, hi int64) bool { return lo < hi && t.skipHole(lo) >= hi }
 
-// skipHole returns the end of the hole that holds byte p, or p.
+// skipHole returns the end of the hole that contains byte p, or p.
 func (t *Text) skipHole(p int64) int64 {
 	holes := t.findHoles()
 	i := sort.Search(len(holes), func(i int) bool { return holes[i].hi > p })
@@ -94,8 +94,8 @@ func (t *Text) skipHole(p int64) int64 {
 	return p
 }
 
-// nextHole returns the beginning of the first hole that ends after p, at least
-// p; the end of the text when there is none.
+// nextHole returns the beginning of the first hole that ends after p, but at least p; without such
+// a hole, it returns the end of the text.
 func (t *Text) nextHole(p int64) int64 {
 	holes := t.findHoles()
 	i := sort.Search(len(holes), func(i int) bool { return holes[i].hi > p })

@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// searchStep is how many bytes a search looks at between two looks at the context.
+// searchStep is how many bytes are searched between two checks of the context.
 const searchStep = 1 << 20
 
-// search looks for one needle of at least one byte.
+// search searches for one needle of at least one byte.
 type search struct {
 	t      *Text
 	data   []byte // of t
 	needle []byte
 	look   *needle
-	raw    bool // the needle has invalid bytes, so that a match needs a check
-	nul    bool // the needle has a NUL, so that it may be in a hole
+	raw    bool // the needle contains invalid bytes, so each match needs a check
+	nul    bool // the needle contains a NUL, so it may be in a hole
 }
 
 func newSearch(t *Text, text []byte) *search {
@@ -35,16 +35,15 @@ func (s *search) starts(lo, hi int64) span {
 	return span{lo, max(lo, hi-int64(len(s.needle))+1)}
 }
 
-// matches reports whether the needle's bytes at p are the needle's characters:
-// they are unless a valid sequence crosses the first or the last byte, which
-// only a needle with invalid bytes allows.
+// matches reports whether the needle's bytes at p are the needle's characters. They are, unless a
+// valid sequence crosses the first or the last byte, which only a needle with invalid bytes allows.
 func (s *search) matches(p int64) bool {
 	return !s.raw || boundary(s.data, p) && boundary(s.data, p+int64(len(s.needle)))
 }
 
-// window returns the end of the starts to look at from lo in one step, and the
-// bytes to look at; none when lo is in a hole that the needle cannot be in,
-// whose end it returns then.
+// window returns the end of the start positions to search from lo in one step, and the bytes to
+// search. If lo is in a hole that cannot contain the needle, it returns the end of the hole and no
+// bytes.
 func (s *search) window(lo, hi int64) (end int64, w []byte) {
 	n := int64(len(s.needle))
 	end = min(hi, lo+max(searchStep, n))
@@ -59,7 +58,7 @@ func (s *search) window(lo, hi int64) (end int64, w []byte) {
 	return end, s.data[lo:last]
 }
 
-// next returns the first match that starts in [lo,hi); -1: none.
+// next returns the first match that starts in [lo,hi), or -1.
 func (s *search) next(ctx context.Context, lo, hi int64) (int64, error) {
 	for lo < hi {
 		if err := ctx.Err(); err != nil {
@@ -81,8 +80,8 @@ func (s *search) next(ctx context.Context, lo, hi int64) (int64, error) {
 	return -1, nil
 }
 
-// last returns the last match that starts in [lo,hi); -1: none. It asks for the
-// first one before, which is much faster.
+// last returns the last match that starts in [lo,hi), or -1. It first searches for the first match,
+// which is much faster.
 func (s *search) last(ctx context.Context, lo, hi int64) (int64, error) {
 	n := int64(len(s.needle))
 	for lo < hi {
@@ -116,8 +115,7 @@ func (s *search) last(ctx context.Context, lo, hi int64) (int64, error) {
 	return -1, nil
 }
 
-// countFrom counts the matches that start in [lo,hi) and do not overlap, from
-// the left.
+// countFrom counts the non-overlapping matches that start in [lo,hi), from the left.
 func (s *search) countFrom(ctx context.Context, lo, hi int64) (count int64, err error) {
 	for {
 		p, err := s.next(ctx, lo, hi)
@@ -129,8 +127,7 @@ func (s *search) countFrom(ctx context.Context, lo, hi int64) (count int64, err 
 	}
 }
 
-// countAll counts the matches that start in [lo,hi) of a needle that cannot
-// overlap itself.
+// countAll counts the matches that start in [lo,hi), for a needle that cannot overlap itself.
 func (s *search) countAll(ctx context.Context, lo, hi int64) (int64, error) {
 	if s.raw {
 		return s.countFrom(ctx, lo, hi)
@@ -151,9 +148,9 @@ func (s *search) countAll(ctx context.Context, lo, hi int64) (int64, error) {
 	return count, nil
 }
 
-// overlaps reports whether two matches may overlap: whether a proper prefix of
-// the needle is its suffix (the border of Knuth, Morris and Pratt, "Fast
-// pattern matching in strings", 1977). A needle above 1 MiB is taken to.
+// overlaps reports whether two matches may overlap: whether a proper prefix of the needle is its
+// suffix (the border of Knuth, Morris and Pratt, "Fast pattern matching in strings", 1977). For a
+// needle above 1 MiB it returns true.
 func (s *search) overlaps() bool {
 	n := len(s.needle)
 	if n == 0 || n > 1<<20 {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CheckSpace reports an error if a file of size bytes, and others that take kept bytes, would
-// together take more than half of the space that its file system had without them.
+// CheckSpace returns an error if a file of size bytes, together with others of kept bytes, would
+// occupy more than half of the space that its file system had without them.
 func CheckSpace(f interface{ Fd() uintptr }, size, kept int64) error {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sparseFile returns a file of size bytes that has s at each of the positions at.
+// sparseFile returns a file of size bytes that contains s at each of the positions at.
 func sparseFile(t *testing.T, size int64, s string, at ...int64) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sparse")
@@ -31,7 +31,7 @@ func TestSparse(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("holes are looked for on linux only")
 	}
-	const size = 64 << 30 // to read the holes would take many minutes
+	const size = 64 << 30 // reading the holes would take many minutes
 	s := " é needle needle\n\n\n"
 	text := open(t, sparseFile(t, size, s, 5, 1<<30+4095, 7<<30, size-int64(len(s))))
 	n, err := text.Len(bg)

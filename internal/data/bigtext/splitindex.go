@@ -10,8 +10,8 @@ import (
 
 const (
 	maxSplitIndexes = 8
-	// smallRange is how many bytes are split anew at each question rather than
-	// by an index of the whole text that is not built yet.
+	// smallRange is the size in bytes up to which a range is split anew for each question, rather
+	// than through an index of the whole text that is not built yet.
 	smallRange = 64 << 10
 )
 
@@ -20,8 +20,8 @@ type splitIndex struct {
 	key   splitKey
 	block int64
 	cum   []int64 // events before block lo/block + i; one more entry at the end
-	// from has, for a separator that may overlap itself, where the scan of a
-	// block starts: after the separator that runs into it. Else it is nil.
+	// from contains, for a separator that may overlap itself, where the scan of a block starts:
+	// after the separator that extends into it. Otherwise it is nil.
 	from []int64
 }
 
@@ -32,20 +32,20 @@ type splitKey struct {
 	lo, hi int64
 }
 
-// splitCache keeps the last used split indexes, the latest first.
+// splitCache keeps the most recently used split indexes, the latest first.
 type splitCache struct {
 	mu   sync.Mutex
 	all  []*splitIndex
-	sums []cutSums // of the last ranges that were split
+	sums []cutSums // of the ranges split last
 }
 
-// cutSums is what there is to know about a split range before any of its parts.
+// cutSums is the information about a split range that does not depend on a part.
 type cutSums struct {
 	key    splitKey
 	before int64 // events of the index before the range
 	events int64 // events in the range
-	// extra is 1 when the range starts with an event that is none in the text:
-	// the \n of a \r\n, or the rest of a field.
+	// extra is 1 if the range starts with an event that is not one in the text: the \n of a \r\n,
+	// or the rest of a field.
 	extra int64
 	parts int64
 }
@@ -146,7 +146,7 @@ func (t *Text) buildSplit(ctx context.Context, k splitKey) (*splitIndex, error) 
 	return x, nil
 }
 
-// blocks returns how many blocks the bytes of x have.
+// blocks returns the number of blocks in the bytes of x.
 func (x *splitIndex) blocks() int64 {
 	if x.key.lo >= x.key.hi {
 		return 0
@@ -154,7 +154,7 @@ func (x *splitIndex) blocks() int64 {
 	return (x.key.hi-1)/x.block - x.key.lo/x.block + 1
 }
 
-// blockAt returns the bytes of block i where events are to be looked for.
+// blockAt returns the byte range of block i in which to look for events.
 func (x *splitIndex) blockAt(i int64) (lo, hi int64) {
 	start := (x.key.lo/x.block + i) * x.block
 	lo, hi = max(start, x.key.lo), min(start+x.block, x.key.hi)
@@ -201,8 +201,8 @@ func countEvents(sc scanner, lo, hi int64) (n int64) {
 	return n
 }
 
-// countGreedy does the same for a separator that may overlap itself: from the
-// left, one after the other.
+// countGreedy does the same for a separator that may overlap itself: from the left, one separator
+// after the other.
 func (t *Text) countGreedy(ctx context.Context, x *splitIndex) error {
 	s := newSearch(t, []byte(x.key.s.sep))
 	for i := range x.from {
@@ -225,7 +225,7 @@ func (t *Text) countGreedy(ctx context.Context, x *splitIndex) error {
 	}
 }
 
-// rank returns the number of events before p, key.lo <= p.
+// rank returns the number of events before p; key.lo <= p must hold.
 func (x *splitIndex) rank(sc scanner, p int64) int64 {
 	i := int64(len(x.cum)) - 1
 	if p >= x.key.hi || i == 0 {
@@ -236,7 +236,7 @@ func (x *splitIndex) rank(sc scanner, p int64) int64 {
 	return x.cum[i] + countEvents(sc, lo, p)
 }
 
-// at returns the position of event k, which there is.
+// at returns the position of event k, which must exist.
 func (x *splitIndex) at(sc scanner, k int64) int64 {
 	i := int64(sort.Search(len(x.cum), func(i int) bool { return x.cum[i] > k })) - 1
 	lo, hi := x.blockAt(i)
@@ -247,5 +247,5 @@ func (x *splitIndex) at(sc scanner, k int64) int64 {
 	return at
 }
 
-// small returns smallRange, but less where a test makes chunks small.
+// small returns smallRange, or less if a test uses small chunks.
 func (t *Text) small() int64 { return min(smallRange, t.chunk) }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// Splitter says how a text falls into parts; it is a value of [Sep], [Lines],
-// [Newlines] or [Fields], and comparable.
+// Splitter defines how a text is divided into parts. It is a value of [Sep], [Lines], [Newlines] or
+// [Fields], and comparable.
 type Splitter struct {
 	kind   splitKind
-	greedy bool // the separators must be looked for one after the other
+	greedy bool // the separators must be found one after the other
 	sep    string
 }
 
@@ -23,26 +23,26 @@ const (
 	splitFields
 )
 
-// Sep splits at each sep as str.split(sep) does: n separators make n+1 parts.
-// The methods give an error for an empty sep.
+// Sep splits at each sep like str.split(sep): n separators make n+1 parts. The methods return an
+// error for an empty sep.
 func Sep(sep []byte) Splitter {
-	// A separator longer than a block is not looked for block by block, either.
+	// A separator longer than a block is not searched for block by block, either.
 	s := search{needle: sep}
 	return Splitter{splitSep, len(sep) > defaultSplitBlock || s.overlaps(), string(sep)}
 }
 
-// Lines splits as str.splitlines() does: at \n, \r, \r\n, \v, \f, \x1c, \x1d,
-// \x1e, \x85, \u2028 and \u2029, without an empty part at the end.
+// Lines splits like str.splitlines(): at \n, \r, \r\n, \v, \f, \x1c, \x1d, \x1e, \x85, \u2028 and
+// \u2029, without an empty part at the end.
 func Lines() Splitter { return Splitter{kind: splitLines} }
 
 // Newlines splits at \n and \r\n only, without an empty part at the end.
 func Newlines() Splitter { return Splitter{kind: splitNewlines} }
 
-// Fields splits as str.split() does: the parts are the runs of characters that
-// are not whitespace by str.isspace().
+// Fields splits like str.split(): the parts are the runs of characters that are not whitespace by
+// str.isspace().
 func Fields() Splitter { return Splitter{kind: splitFields} }
 
-// String returns the splitter as Python would write it.
+// String returns the splitter in Python's notation.
 func (s Splitter) String() string {
 	switch s.kind {
 	case splitLines:
@@ -58,14 +58,14 @@ func (s Splitter) String() string {
 
 // scanner finds the events of a splitter in the text.
 type scanner interface {
-	// next returns the first event in [p,hi) and where to look for the one after
-	// it; -1 and hi when there is none.
+	// next returns the first event in [p,hi) and where to look for the following one, or -1 and hi
+	// if there is none.
 	next(p, hi int64) (at, after int64)
-	// separator returns the bytes of the separator that event at stands for.
+	// separator returns the byte range of the separator for the event at a position.
 	separator(at int64) span
 }
 
-// scanner returns the scanner of s for t, whose bytes it takes from data.
+// scanner returns the scanner of s for t, which reads bytes from data.
 func (s Splitter) scanner(ctx context.Context, t *Text, data []byte) scanner {
 	switch s.kind {
 	case splitLines:
@@ -81,8 +81,8 @@ func (s Splitter) scanner(ctx context.Context, t *Text, data []byte) scanner {
 	}
 }
 
-// sepScanner's events are the first bytes of the separators. Blocks are short,
-// so that the context matters only for a very long separator.
+// sepScanner's events are the first bytes of the separators. Blocks are short, so the context
+// matters only for a very long separator.
 type sepScanner struct {
 	s   *search
 	ctx context.Context
@@ -98,12 +98,12 @@ func (s sepScanner) next(p, hi int64) (at, after int64) {
 
 func (s sepScanner) separator(at int64) span { return span{at, at + int64(len(s.s.needle))} }
 
-// lineScanner's events are the first bytes of what str.splitlines splits at.
+// lineScanner's events are the first bytes of the line ends of str.splitlines.
 type lineScanner []byte
 
 func (d lineScanner) next(p, hi int64) (at, after int64) {
 	for p < hi {
-		// Eight bytes from 0x20 to 0x7F hold no event: none borrows or has its high bit.
+		// Eight bytes from 0x20 to 0x7F contain no event: none borrows or has its high bit set.
 		for ; p+8 <= hi; p += 8 {
 			x := binary.LittleEndian.Uint64(d[p:])
 			if (x|(x-0x20*lowBits))&highBits != 0 {
@@ -123,13 +123,13 @@ func (d lineScanner) next(p, hi int64) (at, after int64) {
 	return -1, hi
 }
 
-// mayEndLine has the first bytes of all line ends.
+// mayEndLine contains the first bytes of all line ends.
 var mayEndLine = [256]bool{
 	'\n': true, '\v': true, '\f': true, '\r': true, 0x1c: true, 0x1d: true, 0x1e: true, 0xc2: true,
 	0xe2: true,
 }
 
-// width returns the length in bytes of the line end that starts at p; 0: none.
+// width returns the length in bytes of the line end at p, or 0.
 func (d lineScanner) width(p int64) int64 {
 	switch c := d[p]; {
 	case c == '\r':
@@ -159,7 +159,7 @@ func b2i(b bool) int64 {
 	return 0
 }
 
-// newlineScanner's events are the \n.
+// newlineScanner's events are the \n bytes.
 type newlineScanner []byte
 
 func (d newlineScanner) next(p, hi int64) (at, after int64) {

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// startSet says where a match may start, to skip what lies between.
+// startSet describes where a match may start, so that the rest can be skipped.
 type startSet struct {
-	on     bool   // the rest says something
-	prefix string // every match starts with these bytes; ""
+	on     bool   // the other fields are meaningful
+	prefix string // every match starts with these bytes; may be empty
 	one    int    // the only byte that a match may start with; -1: several
 	may    [256]bool
 }
 
 func newStartSet(re *Regexp) startSet {
 	s := startSet{one: -1}
-	// With an assertion in front, the byte before matters: no skipping.
+	// With a leading assertion, the byte before matters: no skipping.
 	if re.need[re.prog.Start] != 0 {
 		return s
 	}
@@ -44,8 +44,8 @@ func newStartSet(re *Regexp) startSet {
 	return s
 }
 
-// addFrom adds the bytes that the instructions reached from pc without a
-// character consume; true when the program may match nothing.
+// addFrom adds the bytes consumed by the instructions that are reached from pc without consuming a
+// character. It returns true if the program may match nothing.
 func (s *startSet) addFrom(re *Regexp, pc int, seen []bool) (empty bool) {
 	for stack := []int{pc}; len(stack) > 0; {
 		pc := stack[len(stack)-1]
@@ -70,8 +70,8 @@ func (s *startSet) addFrom(re *Regexp, pc int, seen []bool) (empty bool) {
 	return empty
 }
 
-// addRunes adds the first bytes of the characters of a set, which has pairs of first and last: all
-// bytes above ASCII when an invalid one is in the set.
+// addRunes adds the first bytes of the characters of a set, given as pairs of first and last. If
+// the set contains invalid characters, it adds all bytes above ASCII.
 func (s *startSet) addRunes(set []rune) {
 	for i := 0; i < len(set); i += 2 {
 		lo, hi := set[i], set[i+1]
@@ -92,16 +92,16 @@ func (s *startSet) addRunes(set []rune) {
 	}
 }
 
-// firstByte returns the first byte of a character in UTF-8, which grows with the character.
+// firstByte returns the first byte of a character in UTF-8. It is monotonic in the character.
 func firstByte(r rune) int {
 	if utf16.IsSurrogate(r) {
-		return 0xED // which a set may begin or end with
+		return 0xED // for a surrogate, which may be the edge of a set
 	}
 	return int(utf8.AppendRune(nil, r)[0])
 }
 
-// skip returns the first position in [p,hi) where a match may start, or hi; a
-// prefix may end after hi, where last is the end of the range.
+// skip returns the first position in [p,hi) where a match may start, or hi. A prefix may end after
+// hi, but not after last, the end of the range.
 func (s *startSet) skip(data []byte, p, hi, last int64) int64 {
 	var i int64
 	switch {

@@ -6,27 +6,27 @@ import (
 	"fmt"
 )
 
-// Table is a table of the file that a text was made of, such as a sheet.
+// Table is a table of the file that a text was made from, such as a sheet.
 type Table struct {
-	Name    string // empty if the file has no others
+	Name    string // empty if the file has only one
 	Columns []Column
-	Rows    int64 // -1 if nobody knows
-	// Read makes the text of its rows: objects of JSON, one on each line, with all columns.
+	Rows    int64 // -1 if unknown
+	// Read returns the text of its rows: JSON objects, one per line, with all columns.
 	Read func(ctx context.Context) (*Text, error)
 }
 
-// Column has a name, which no other column of its table has, and a type in the words of its file,
-// which may be empty.
+// Column is a column with a name that is unique in its table, and a type in the terms of the file
+// format, which may be empty.
 type Column struct{ Name, Type string }
 
-// tableSet are the tables of a text, and the texts of those that were read.
+// tableSet holds the tables of a text, and the texts of those that were read.
 type tableSet struct {
 	list  []Table
 	texts map[int]*Text
 	turn  chan struct{} // held while a table is read
 }
 
-// MarkTables says which tables the text has. Call it before the text is used.
+// MarkTables sets the tables of the text. Call it before the text is used.
 func (t *Text) MarkTables(tables []Table) {
 	set := &tableSet{tables, map[int]*Text{}, make(chan struct{}, 1)}
 	t.tables = set
@@ -40,7 +40,7 @@ func (t *Text) MarkTables(tables []Table) {
 	})
 }
 
-// Tables returns those of MarkTables. Do not write to them.
+// Tables returns the tables set by MarkTables. Do not write to the slice.
 func (t *Text) Tables() []Table {
 	if t.tables == nil {
 		return nil
@@ -57,7 +57,7 @@ func (t *Text) Table(ctx context.Context, number int) (*Text, error) {
 	if err := t.acquire(); err != nil {
 		return nil, err
 	}
-	defer func() { _ = t.release() }() // Close has another one
+	defer func() { _ = t.release() }() // Close has another reference
 
 	set := t.tables
 	select {

@@ -8,33 +8,32 @@ import (
 	"sync/atomic"
 )
 
-// Sizes in bytes. A test makes them small, so that small texts have many
-// blocks and chunks.
+// Sizes in bytes. Tests make them small, so that small texts have many blocks and chunks.
 const (
-	defaultChunk      = 4 << 20  // what a worker scans between two looks at the context
+	defaultChunk      = 4 << 20  // scanned by a worker between two checks of the context
 	defaultBlock      = 8 << 10  // one entry of the character index: 10 MiB for 10 GiB
 	defaultSplitBlock = 32 << 10 // one entry of a split index
 )
 
-// Text is a read-only text. Its methods may be called concurrently. Use [Open],
-// [FromBytes], [Spool] or [Dir.Open] to get one, and Close it.
+// Text is a read-only text. Its methods may be called concurrently. [Open], [FromBytes], [Spool]
+// and [Dir.Open] return texts. The caller must Close them.
 type Text struct {
 	name   string
 	data   []byte // for scans
-	random []byte // the same bytes for reads here and there: see doc.go
+	random []byte // the same bytes for scattered reads: see doc.go
 	file   *os.File
 	state  os.FileInfo // at Open; nil without a file
 	free   func() error
 	kind   Kind
 
-	sections []Section // of the document that it was made of
-	tables   *tableSet // of the file; nil if it has none
+	sections []Section // of the original document
+	tables   *tableSet // of the file; may be nil
 
-	original *Text  // with the bytes that were decoded; nil if they are those of the text
+	original *Text  // the text before decoding; nil if nothing was decoded
 	encoding string // of the original; empty for UTF-8
-	binary   bool   // nobody decoded the bytes
+	binary   bool   // the bytes are not decoded
 
-	refs   atomic.Int64 // users of data, and one until Close
+	refs   atomic.Int64 // users of data, plus one until Close
 	closed atomic.Bool
 
 	chunk, block, splitBlock int64
@@ -45,7 +44,7 @@ type Text struct {
 
 	characters *Characters // nil until the first call; guarded by build
 
-	holes   []span // byte ranges that are holes of a sparse file
+	holes   []span // byte ranges of the holes in a sparse file
 	holesDo sync.Once
 }
 
@@ -61,8 +60,8 @@ func newText(name string, data []byte) *Text {
 	return t
 }
 
-// FromBytes returns a text of the bytes b, which must not be written to any
-// more. Its name, for messages and for Kind, is name.
+// FromBytes returns a text of the bytes b, which must not be changed any more. name is used in
+// messages and for Kind.
 func FromBytes(name string, b []byte) *Text {
 	t := newText(name, b)
 	t.kind = sniffKind(name, b)
@@ -75,15 +74,15 @@ func (t *Text) Name() string { return t.name }
 // Size returns the size of the text in bytes.
 func (t *Text) Size() int64 { return int64(len(t.data)) }
 
-// File returns the open file under the text; nil for FromBytes. It belongs to
-// the text; read it with ReadAt only, its offset is unspecified.
+// File returns the open file behind the text, or nil for FromBytes. It belongs to the text; only
+// use ReadAt, because its offset is unspecified.
 func (t *Text) File() *os.File { return t.file }
 
-// Kind returns what the text seems to be, by its extension and its beginning.
+// Kind returns the apparent kind of the text, determined by its extension and its beginning.
 func (t *Text) Kind() Kind { return t.kind }
 
-// Close gives the mapping back once the calls that use it have returned. A
-// second Close does nothing. Slices of a closed text must not be read any more.
+// Close releases the mapping once the calls that use it have returned. A second Close does nothing.
+// Slices of a closed text must not be read any more.
 func (t *Text) Close() error {
 	if t.closed.Swap(true) {
 		return nil
@@ -91,7 +90,7 @@ func (t *Text) Close() error {
 	return t.release()
 }
 
-// acquire keeps the mapping until release; an error when the text is closed.
+// acquire keeps the mapping until release; it returns an error if the text is closed.
 func (t *Text) acquire() error {
 	for {
 		n := t.refs.Load()
@@ -114,8 +113,8 @@ func (t *Text) release() error {
 	return nil
 }
 
-// Changed compares the file's size, time of change and identity with those at
-// Open. The error wraps [ErrChanged] and names the file; nil for FromBytes.
+// Changed compares the file's size, modification time and identity with those at Open. The error
+// wraps [ErrChanged] and names the file. For FromBytes, Changed returns nil.
 func (t *Text) Changed() error {
 	if t.file == nil {
 		return nil

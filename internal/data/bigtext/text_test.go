@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// check compares everything but regular expressions with the model.
+// check compares everything except regular expressions with the model.
 func check(t *testing.T, r *rand.Rand, b []byte) {
 	t.Helper()
 	text, m := shrink(FromBytes("text", b)), newModel(b)

@@ -11,7 +11,7 @@ const (
 	lowBits  = 0x0101010101010101
 )
 
-// isASCII reports whether b has no byte above 0x7F, eight words at a time.
+// isASCII reports whether b contains no byte above 0x7F, checking eight words at a time.
 func isASCII(b []byte) bool {
 	for len(b) >= 64 {
 		w := (*[64]byte)(b)
@@ -35,8 +35,8 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// leads counts the bytes of b that are not continuation bytes (10xxxxxx): in
-// valid UTF-8, the characters.
+// leads counts the bytes of b that are not continuation bytes (10xxxxxx): in valid UTF-8, that is
+// the number of characters.
 func leads(b []byte) int64 {
 	n := len(b)
 	tails := 0
@@ -53,10 +53,10 @@ func leads(b []byte) int64 {
 	return int64(n - tails)
 }
 
-// boundary reports whether a character starts at p, 0 <= p <= len(b). A byte
-// that is not a continuation byte always starts one; a continuation byte does
-// unless one of the three bytes before it starts a valid sequence that holds
-// it, for the first byte of a valid sequence is never inside another one.
+// boundary reports whether a character starts at p, 0 <= p <= len(b). A byte that is not a
+// continuation byte always starts one; a continuation byte does unless one of the three bytes
+// before it starts a valid sequence that contains it, because the first byte of a valid sequence is
+// never inside another.
 func boundary(b []byte, p int64) bool {
 	if p >= int64(len(b)) || b[p]&0xC0 != 0x80 {
 		return true
@@ -73,7 +73,7 @@ func boundary(b []byte, p int64) bool {
 	return true
 }
 
-// nextBoundary returns the first boundary at or after p; it is at most 3 bytes on.
+// nextBoundary returns the first boundary at or after p, which is at most 3 bytes away.
 func nextBoundary(b []byte, p int64) int64 {
 	for !boundary(b, p) {
 		p++
@@ -81,8 +81,8 @@ func nextBoundary(b []byte, p int64) int64 {
 	return p
 }
 
-// countChars counts the characters that start in b[lo:hi] and the invalid bytes among
-// them, and returns the position of the first of those (-1: none).
+// countChars counts the characters that start in b[lo:hi] and the invalid bytes among them, and
+// returns the position of the first invalid byte, or -1.
 func countChars(b []byte, lo, hi int64) (chars, invalid, first int64) {
 	from, to := nextBoundary(b, lo), nextBoundary(b, hi)
 	if from >= to {
@@ -98,8 +98,8 @@ func countChars(b []byte, lo, hi int64) (chars, invalid, first int64) {
 	return chars, invalid, first + from
 }
 
-// countValid counts the characters of b; false when b is not valid UTF-8. It is
-// utf8.RuneCount, several times as fast on text that mixes ASCII and others.
+// countValid counts the characters of b; it returns false if b is not valid UTF-8. It is equivalent
+// to utf8.RuneCount, but several times as fast on text that mixes ASCII with other characters.
 func countValid(b []byte) (chars int64, ok bool) {
 	p, n := 0, len(b)
 	tails := 0
@@ -111,7 +111,7 @@ func countValid(b []byte) (chars int64, ok bool) {
 		}
 
 		p += bits.TrailingZeros64(high) / 8
-		// A run of characters above ASCII, of two and three bytes most often.
+		// A run of characters above ASCII, most often of two and three bytes.
 		for p+4 <= n && b[p] >= utf8.RuneSelf {
 			w := wideLen(binary.LittleEndian.Uint32(b[p:]))
 			if w == 0 {
@@ -134,9 +134,9 @@ func countValid(b []byte) (chars int64, ok bool) {
 	return int64(n - tails), true
 }
 
-// wideLen returns the length of the valid sequence above ASCII that the bytes
-// of x, the first one lowest, start with; 0 when it is invalid. The cases are
-// those of The Unicode Standard 15.0, table 3-7.
+// wideLen returns the length of the valid sequence above ASCII at the start of the bytes of x, the
+// first one lowest, or 0 if it is invalid. The cases are those of The Unicode Standard 15.0, table
+// 3-7.
 func wideLen(x uint32) int {
 	switch {
 	case x&0xC0E0 == 0x80C0:
@@ -154,7 +154,7 @@ func wideLen(x uint32) int {
 	return 0
 }
 
-// countDecoded is countChars for all of b, character by character.
+// countDecoded is like countChars, for all of b, character by character.
 func countDecoded(b []byte) (chars, invalid, first int64) {
 	first = -1
 	for p := 0; p < len(b); chars++ {
@@ -175,8 +175,8 @@ func countDecoded(b []byte) (chars, invalid, first int64) {
 	return chars, invalid, first
 }
 
-// skipChars returns the position n characters after the boundary p; the bytes
-// up to there must be in b. valid says that b is valid UTF-8.
+// skipChars returns the position n characters after the boundary p; all bytes up to there must be
+// in b. valid reports that b is valid UTF-8.
 func skipChars(b []byte, p, n int64, valid bool) int64 {
 	for valid && n >= 8 && p+8 <= int64(len(b)) {
 		x := binary.LittleEndian.Uint64(b[p:])
@@ -184,7 +184,7 @@ func skipChars(b []byte, p, n int64, valid bool) int64 {
 		p += 8
 	}
 
-	// The eight bytes may end inside a character that is counted already.
+	// The eight bytes may end inside a character that has already been counted.
 	for valid && p < int64(len(b)) && b[p]&0xC0 == 0x80 {
 		p++
 	}

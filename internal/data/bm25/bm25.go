@@ -6,19 +6,19 @@ import (
 	"sort"
 )
 
-// The score is BM25 from Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25
-// and Beyond" (Foundations and Trends in Information Retrieval 3(4), 2009), with the usual
-// constants. The weight of a term is Lucene's, ln(1 + (N - n + 0.5) / (n + 0.5)), which is
-// never negative.
+// The score is BM25 from Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and
+// Beyond" (Foundations and Trends in Information Retrieval 3(4), 2009), with the usual constants.
+// The weight of a term is that of Lucene, ln(1 + (N - n + 0.5) / (n + 0.5)), which is never
+// negative.
 const (
 	k1 = 1.2
 	b  = 0.75
 )
 
-// The bounds of a query. Further terms are ignored.
+// Bounds of a query. Further terms are ignored.
 const (
 	maxQuery      = 64       // distinct terms
-	maxQueryBytes = 64 << 10 // no person or model writes more
+	maxQueryBytes = 64 << 10 // more than any person or model writes
 )
 
 // posting counts the occurrences of a term in a passage.
@@ -63,9 +63,8 @@ func (x *index) stem(term string) string {
 	return stem
 }
 
-// weight returns the weight of a term that occurs in n passages. An unknown term weighs
-// nothing: a small library lacks most words of a question, which must not count against a
-// passage.
+// weight returns the weight of a term that occurs in n passages. An unknown term has weight 0: a
+// small library lacks most words of a question, which must not count against a passage.
 func (x *index) weight(n int) float64 {
 	if n == 0 {
 		return 0
@@ -76,17 +75,17 @@ func (x *index) weight(n int) float64 {
 // Hit is a passage that matches a query.
 type Hit struct {
 	*Passage
-	// Relevance is the passage's BM25 score as a share of the highest possible score for the
-	// query: above 0, below 1. So hits of different queries can be compared. [Library.Best]
-	// keeps what it was given.
+	// Relevance is the passage's BM25 score relative to the highest possible score for the query:
+	// above 0, below 1. So hits of different queries are comparable. [Library.Best] keeps the
+	// relevance that it was given.
 	Relevance float64
 }
 
-// Search returns the best passages for a query, at most so many, best first. Equal scores keep
-// the order in which the passages were read.
+// Search returns the best passages for a query, up to most, best first. Equal scores keep the
+// order in which the passages were read.
 func (l *Library) Search(query string, most int) []Hit { return l.Best(l.Relevance(query), most) }
 
-// Relevance returns how relevant each passage is to the words of a query, from 0 to 1.
+// Relevance returns the relevance of each passage to the words of a query, from 0 to 1.
 func (l *Library) Relevance(query string) []float64 {
 	x := &l.index
 	average := max(1, float64(x.total)/max(1, float64(len(x.lengths))))
@@ -120,8 +119,8 @@ func (l *Library) Relevance(query string) []float64 {
 	return scores
 }
 
-// Best returns the passages with the highest relevance above 0, at most so many, best first.
-// The relevance has a number for each passage.
+// Best returns the passages with the highest relevance above 0, up to most, best first. relevance
+// contains a number for each passage.
 func (l *Library) Best(relevance []float64, most int) []Hit {
 	var hits []Hit
 	for i, score := range relevance {

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bm25"
 )
 
-// folder makes files, by their names below a new folder.
+// folder creates a folder with files, by name.
 func folder(tb testing.TB, files map[string]string) string {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -72,7 +72,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestTheScoreIsBM25 compares with the formula, computed by hand for two passages.
+// TestTheScoreIsBM25 compares with the formula, evaluated by hand for two passages.
 func TestTheScoreIsBM25(t *testing.T) {
 	dir := folder(t, map[string]string{"a.txt": "red red fox", "b.txt": "a red sky over the sea"})
 	hits := open(t, bm25.Bounds{}, dir).Search("red fox", 10)
@@ -277,7 +277,7 @@ func FuzzSearch(f *testing.F) {
 	})
 }
 
-// words are lines of code and prose, different in each file.
+// words returns lines of code and prose, different in each file.
 func words(n int) string {
 	var b strings.Builder
 	for i := range 200 {
@@ -311,7 +311,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkSearch looks a sentence up in them.
+// BenchmarkSearch searches them for a sentence.
 func BenchmarkSearch(b *testing.B) {
 	l := open(b, bm25.Bounds{}, benchFolder(b))
 	for b.Loop() {
@@ -322,7 +322,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// TestALongQueryIsCut: it would take minutes.
+// TestALongQueryIsCut: otherwise it would take minutes.
 func TestALongQueryIsCut(t *testing.T) {
 	l := bm25.New(bm25.Bounds{})
 	l.Add("a", "an apple and a pear")

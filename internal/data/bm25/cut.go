@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A passage ends at the first empty line after enoughBytes, and has at most mostBytes: a
-// paragraph or two, or a function. A prompt has room for many of them.
+// A passage ends at the first empty line after enoughBytes, and has at most mostBytes: a paragraph
+// or two, or a function. Many passages fit into a prompt.
 const (
 	enoughBytes = 600
 	mostBytes   = 1_600
@@ -49,8 +49,8 @@ func cut(text string) iter.Seq[Passage] {
 	}
 }
 
-// lineLength returns the length of a text's first line with its end, in bytes. For a line
-// longer than a passage, it returns as much as fits.
+// lineLength returns the length of a text's first line including its end, in bytes. For a line
+// longer than a passage, it returns the part that fits.
 func lineLength(text string) int {
 	n := strings.IndexByte(text, '\n') + 1
 	if n == 0 {

@@ -13,9 +13,9 @@ import (
 
 // Bounds limit the size of a library. A zero field means its default.
 type Bounds struct {
-	Files     int   // the number of files, by default 20,000
-	FileBytes int64 // the size of one file, by default 1 MiB; larger files are skipped
-	Bytes     int64 // the size of all files, by default 32 MiB
+	Files     int   // number of files; by default 20,000
+	FileBytes int64 // size of one file, by default 1 MiB; larger files are skipped
+	Bytes     int64 // size of all files, by default 32 MiB
 }
 
 func (b Bounds) withDefaults() Bounds {
@@ -40,17 +40,17 @@ type Passage struct {
 	Kind bigtext.Kind
 }
 
-// Skipped counts the files that a library lacks, by reason.
+// Skipped counts the files missing from a library, by reason.
 type Skipped struct {
 	Links      int // links, and entries that are neither file nor folder
 	Hidden     int // in a folder whose name begins with a dot, or in node_modules
 	Binary     int
 	Large      int // larger than Bounds.FileBytes
-	Unreadable int // not allowed, gone or changed meanwhile
+	Unreadable int // no permission, removed or changed meanwhile
 	Rest       int // beyond Bounds.Files or Bounds.Bytes
 }
 
-// String describes the counts to people. It is empty if no file was skipped.
+// String describes the counts for display. It is empty if no file was skipped.
 func (s Skipped) String() string {
 	var parts []string
 	for _, p := range []struct {
@@ -72,7 +72,7 @@ func (s Skipped) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Library is a searchable set of passages. Searches may run at the same time.
+// Library is a searchable set of passages. Searches may run concurrently.
 type Library struct {
 	bounds   Bounds
 	files    int
@@ -89,8 +89,8 @@ func New(bounds Bounds) *Library {
 	}}
 }
 
-// Add adds a text under a path. It returns false, and adds nothing, if the text is beyond the
-// bounds. Add must not run beside another call.
+// Add adds a text under a path. If the text exceeds the bounds, it adds nothing and returns false.
+// Add must not run concurrently with any other call.
 func (l *Library) Add(path, text string) bool {
 	size := int64(len(text))
 	if size > l.bounds.FileBytes || l.full(size) {
@@ -128,7 +128,7 @@ func (l *Library) Skipped() Skipped { return l.skipped }
 // Len returns the number of passages.
 func (l *Library) Len() int { return len(l.passages) }
 
-// Passages returns all passages, in the order of [Library.Relevance]. They must not change.
+// Passages returns all passages, in the order of [Library.Relevance]. They must not be changed.
 func (l *Library) Passages() []Passage { return l.passages }
 
 // path reads one path. It follows the path itself if it is a link, but no links below it.
@@ -190,19 +190,19 @@ func (l *Library) folder(ctx context.Context, path string, dir *bigtext.Dir) err
 		case context.Cause(ctx) != nil:
 			return context.Cause(ctx)
 		default:
-			l.skipped.Unreadable++ // one missing file must not cost the others
+			l.skipped.Unreadable++ // one missing file must not affect the others
 		}
 	}
 
 	return nil
 }
 
-// full reports whether a file of that size is beyond the bounds.
+// full reports whether a file of that size exceeds the bounds.
 func (l *Library) full(size int64) bool {
 	return l.files >= l.bounds.Files || l.bytes+size > l.bounds.Bytes
 }
 
-// hidden reports whether a path leads through a folder for programs.
+// hidden reports whether a path leads through a folder meant for programs.
 func hidden(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "node_modules" || len(part) > 1 && part[0] == '.' {
@@ -242,7 +242,7 @@ func (l *Library) text(ctx context.Context, path string, text *bigtext.Text) err
 	return nil
 }
 
-// add adds the passages of a text that is within the bounds.
+// add adds the passages of a text within the bounds.
 func (l *Library) add(path string, kind bigtext.Kind, size int64, text string) {
 	l.files++
 	l.bytes += size

@@ -5,8 +5,8 @@ import (
 	"github.com/blevesearch/snowballstem/english"
 )
 
-// Stem returns the stem of an English term in lower case, so that refund, refunds and refunded
-// are one term. Terms of other alphabets, and with digits, stay as they are.
+// Stem returns the stem of an English term in lower case, so that refund, refunds and refunded are
+// one term. Terms in other alphabets, and with digits, are returned unchanged.
 func Stem(term string) string {
 	for i := range len(term) {
 		if term[i] < 'a' || term[i] > 'z' {

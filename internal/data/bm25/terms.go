@@ -16,9 +16,9 @@ var unspaced = []*unicode.RangeTable{
 	unicode.Myanmar,
 }
 
-// Terms yields the terms of a text that a search compares: words in lower case, without
-// punctuation. A name such as openURLFile yields itself, open, url and file. In scripts without
-// spaces, each pair of adjacent characters is a term.
+// Terms yields the terms of a text for a search: words in lower case, without punctuation. A name
+// such as openURLFile yields itself, open, url and file. In scripts without spaces, each pair of
+// adjacent characters is a term.
 func Terms(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for word := range strings.FieldsFuncSeq(text, isBreak) {
@@ -98,7 +98,7 @@ func partsOf(word string, yield func(string) bool) bool {
 	return lowered(word, yield)
 }
 
-// humps reports whether a new part begins at the capital at. It does after a small letter or a
+// humps reports whether a new part begins at the capital at position at: after a small letter or a
 // digit, or before a small letter, such as the F in URLFile.
 func humps(word string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(word[:at])

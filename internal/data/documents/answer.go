@@ -6,43 +6,43 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
-// Description says what a text was made of.
+// Description describes the document that a text was made from.
 type Description struct {
-	// Noun is what its parts are, such as "page" or "sheet"; empty if it has none.
+	// Noun is the kind of its parts, such as "page" or "sheet"; it is empty if it has none.
 	Noun  string
 	Parts []Part
-	// Warnings are sentences without an end on what could not be read, in the words of the
-	// module: quote them. Further counts those that are not here.
+	// Warnings are sentences, without a final period, about parts that could not be read. They are
+	// the module's own words: quote them. Further counts those left out here.
 	Warnings []string
 	Further  int
 }
 
-// Part is a page, a sheet, a message or the like. It ends where the next one starts.
+// Part is a page, a sheet, a message or a similar part. It ends where the next one starts.
 type Part struct {
 	Title string
 	Start int64 // in bytes of the text
 }
 
-// ProblemError is why a document has no text to give.
+// ProblemError is the reason why a document has no text.
 type ProblemError struct {
 	Kind ProblemKind
-	// Detail is in the words of the module. It may be empty.
+	// Detail is the module's own text. It may be empty.
 	Detail string
 }
 
 // ProblemKind is the kind of a problem.
 type ProblemKind byte
 
-// The kinds, as engine/src/problem.rs numbers them.
+// The kinds, by their numbers in engine/src/problem.rs.
 const (
 	Damaged ProblemKind = iota + 1
 	Encrypted
 	NoText
 	Unsupported
-	tooLarge // of which no one hears: it is a limit
+	tooLarge // never reported: it is a limit
 )
 
-// Error says why the document cannot be read.
+// Error returns why the document cannot be read.
 func (p *ProblemError) Error() string {
 	reason := map[ProblemKind]string{
 		Damaged: "it is damaged", Encrypted: "it is encrypted: remove its password first",

@@ -19,19 +19,19 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
-// The bounds of the cache, in bytes: a text that is kept, all texts, and how many are left once
-// there were too many.
+// Bounds of the cache, in bytes: of one text, of all texts, and of those that remain after a sweep.
 const (
 	maxCached  = 16 << 20
 	maxCache   = 512 << 20
 	leftCached = 384 << 20
 )
 
-// cacheMark begins each file of the cache. The length of the answer, the answer and the text follow.
+// cacheMark starts each file of the cache. The length of the answer, the answer and the text
+// follow.
 const cacheMark = "rlm document 1\n"
 
-// cacheFile is where the text of a document is kept; empty without a cache. It depends on the
-// document and on the module.
+// cacheFile returns the path of a document's cached text, or an empty string without a cache. It
+// depends on the document and on the module.
 func cacheFile(ctx context.Context, o Options, kind Kind, document io.Reader) (string, error) {
 	if o.TextDir == "" {
 		return "", nil
@@ -62,7 +62,7 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// fetch writes a text that is kept; nil if it is not, or not as it should be.
+// fetch writes a cached text; it returns nil if the text is missing or damaged.
 func fetch(path string, text io.Writer) (*Description, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -76,12 +76,12 @@ func fetch(path string, text io.Writer) (*Description, error) {
 	}
 
 	now := time.Now()
-	_ = os.Chtimes(path, now, now) // else it is only removed earlier
+	_ = os.Chtimes(path, now, now) // otherwise it is only removed earlier
 	_, err = io.Copy(text, r)
 	return about, err
 }
 
-// readHead reads the part of a file that is before its text; nil if the file is damaged.
+// readHead reads the part of a file before its text; it returns nil if the file is damaged.
 func readHead(f *os.File, r io.Reader) *Description {
 	info, err := f.Stat()
 	if err != nil {
@@ -109,7 +109,7 @@ func readHead(f *os.File, r io.Reader) *Description {
 	return about
 }
 
-// store keeps a text. A failure only costs time, when the document is converted again.
+// store caches a text. A failure costs only time, when the document is converted again.
 func store(path string, answer, text []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -135,7 +135,7 @@ func store(path string, answer, text []byte) error {
 	return sweep(dir)
 }
 
-// sweep removes the texts that were not used for the longest time, if there are too many.
+// sweep removes the least recently used texts if there are too many.
 func sweep(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Truncate(path, maxCache/2); err != nil { // a hole, which takes no room
+		if err := os.Truncate(path, maxCache/2); err != nil { // a hole, which occupies no space
 			t.Fatal(err)
 		}
 		when := time.Now().Add(time.Duration(i-3) * time.Hour)

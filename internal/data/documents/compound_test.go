@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/documents"
 )
 
-// TestMessagesOfOutlook reads a message with texts in UTF-16, as Outlook writes them.
+// TestMessagesOfOutlook reads a message with texts in UTF-16, as written by Outlook.
 func TestMessagesOfOutlook(t *testing.T) {
 	data := makeCompound(map[string][]byte{
 		"__properties_version1.0":   nil,
@@ -62,12 +62,12 @@ const (
 	freeEntry = 0xffff_ffff
 	endOfRun  = 0xffff_fffe
 	tableMark = 0xffff_fffd
-	shortest  = 4096 // bytes of a stream that lies in sectors of its own
+	shortest  = 4096 // bytes of the shortest stream with its own sectors
 )
 
 // makeCompound returns a compound file with streams of these names. Short streams end with zeros.
 func makeCompound(streams map[string][]byte) []byte {
-	table := []uint32{tableMark} // the file has one sector of it, the first
+	table := []uint32{tableMark} // the table is one sector, the first
 	directory := appendEntry(nil, "Root Entry", 5, 1, endOfRun, 0)
 	var body []byte
 	left := len(streams)
@@ -111,7 +111,7 @@ func makeCompound(streams map[string][]byte) []byte {
 	return append(append(out, body...), directory...)
 }
 
-// appendRun appends the chain of so many sectors that follow each other.
+// appendRun appends a chain of count consecutive sectors.
 func appendRun(table []uint32, count int) []uint32 {
 	for range count - 1 {
 		table = append(table, uint32(len(table)+1))
@@ -119,8 +119,8 @@ func appendRun(table []uint32, count int) []uint32 {
 	return append(table, endOfRun)
 }
 
-// appendEntry appends an entry of the directory. The entries of the root follow each other: the first
-// is the root's child, each other one the right sibling of the one before it.
+// appendEntry appends an entry of the directory. The entries of the root form a list: the first is
+// the root's child, each further one the right sibling of the previous.
 func appendEntry(directory []byte, name string, kind byte, next, start uint32, size uint64) []byte {
 	entry := make([]byte, 128)
 	copy(entry, wide(name))

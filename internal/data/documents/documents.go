@@ -1,9 +1,9 @@
-// Package documents turns documents into Markdown: PDF, Word, Excel, PowerPoint, OpenDocument,
+// Package documents converts documents to Markdown: PDF, Word, Excel, PowerPoint, OpenDocument,
 // EPUB, RTF, mail, HTML and notebooks.
 //
-// Parsers of documents are a classic way into a machine. These run inside WebAssembly, each
-// document in an instance of its own: without files and network, within bounds of memory, fuel
-// and time. A hostile document harms its own conversion alone.
+// Document parsers are a classic way into a machine. These run inside WebAssembly, with a separate
+// instance for each document: without files and network, within bounds of memory, fuel and time. A
+// hostile document harms only its own conversion.
 package documents
 
 import (
@@ -31,10 +31,10 @@ var manifestFile []byte
 
 var files = rustmodule.Files{Manifest: manifestFile, Code: codeFile, Data: dataFile}
 
-// Kind is how a document is read.
+// Kind is the format of a document.
 type Kind string
 
-// The kinds. Zip and OLE are containers: what lies in them decides.
+// The kinds. Zip and OLE are containers: their content decides.
 const (
 	PDF      Kind = "pdf"
 	Zip      Kind = "zip"
@@ -46,20 +46,20 @@ const (
 	Notebook Kind = "ipynb"
 )
 
-// Options say where the module's code lies and who hears of slow work.
+// Options configure where caches are and how slow work is reported.
 type Options struct {
-	// CacheDir keeps compiled code, empty for nowhere. The first call of a process decides.
+	// CacheDir is the folder of compiled code, or empty for none. The first call of a process
+	// decides.
 	CacheDir string
-	// TextDir keeps the texts of documents that took long, empty for nowhere.
+	// TextDir is the folder of the texts of documents that took long to convert, or empty for none.
 	TextDir string
-	// Bounds are what a document may cost.
+	// Bounds limit the cost of a document.
 	Bounds rustmodule.Bounds
 	// Progress, if set, is called before work that takes seconds.
 	Progress func(what string)
 }
 
-// The bounds of one conversion. Work and time are those of a large document, and grow with the
-// document's size.
+// Bounds of one conversion. Work and time suit a large document, and grow with the document's size.
 const (
 	baseTime    = 2 * time.Minute
 	timePerMiB  = 5 * time.Second
@@ -68,14 +68,14 @@ const (
 	maxAnswer   = 64 << 20
 )
 
-// worthCaching is how long a conversion takes at least whose text is kept.
+// worthCaching is the duration of a conversion from which its text is cached.
 const worthCaching = 50 * time.Millisecond
 
 var engine = rustmodule.Engine{Files: files, Name: "the reader of documents"}
 
-// Convert writes the text of a document, in Markdown and UTF-8. A document that has no text to
-// give is a [ProblemError], one that passes a bound a
-// [rustmodule.LimitError] or [rustmodule.ErrTooDeep].
+// Convert writes the text of a document, in Markdown and UTF-8. The error is a [ProblemError] for a
+// document without text, and a [rustmodule.LimitError] or [rustmodule.ErrTooDeep] for one that
+// exceeds a bound.
 func Convert(
 	ctx context.Context, o Options, kind Kind, document *io.SectionReader, text io.Writer,
 ) (*Description, error) {
@@ -111,18 +111,19 @@ func Convert(
 
 	about, err := decode(answer, w.count)
 	if err == nil && path != "" && time.Since(begun) > worthCaching && w.count <= maxCached {
-		_ = store(path, answer, w.copy.Bytes()) // else it is converted again
+		_ = store(path, answer, w.copy.Bytes()) // otherwise it is converted again
 	}
 	return about, err
 }
 
-// encode encodes a request for a document of a size, of which so many bytes may be unpacked.
+// encode encodes a request for a document of a given size, of which the given number of bytes may
+// be unpacked.
 func encode(size, unpacked int64, kind Kind) []byte {
 	request := binary.LittleEndian.AppendUint64(nil, uint64(size))
 	return append(binary.LittleEndian.AppendUint64(request, uint64(unpacked)), kind...)
 }
 
-// writer counts the bytes of a text, and has a copy of a short one.
+// writer counts the bytes of a text, and keeps a copy of a short one.
 type writer struct {
 	text  io.Writer
 	count int64

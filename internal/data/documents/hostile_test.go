@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
-// TestDeepDocumentsEndInErrors converts documents whose parts lie in each other. The bombs of package
-// inputs stand for very much.
+// TestDeepDocumentsEndInErrors converts documents with deeply nested parts. The bombs of package
+// inputs expand enormously.
 func TestDeepDocumentsEndInErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind documents.Kind
@@ -63,7 +63,7 @@ func TestErrorsOfTheTextEndAConversion(t *testing.T) {
 }
 
 // FuzzConvert changes documents. Whatever they become, the module ends within its bounds and
-// answers as it should.
+// answers in the right format.
 func FuzzConvert(f *testing.F) {
 	kinds := []documents.Kind{
 		documents.PDF, documents.Zip, documents.OLE, documents.RTF, documents.Mail, documents.Mailbox,

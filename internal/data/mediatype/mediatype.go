@@ -1,5 +1,5 @@
-// Package mediatype tells the types of pictures and archives by their first bytes. The library's
-// http.DetectContentType would link all of HTTP into a program that has no network.
+// Package mediatype detects the types of pictures and archives by their first bytes. The standard
+// library's http.DetectContentType would link all of net/http into a program without a network.
 package mediatype
 
 import "bytes"
@@ -7,7 +7,7 @@ import "bytes"
 // Unknown is the type of other data.
 const Unknown = "application/octet-stream"
 
-// signatures are the first bytes of types.
+// signatures are the first bytes of each type.
 var signatures = []struct{ kind, start string }{
 	{"image/png", "\x89PNG\r\n\x1a\n"},
 	{"image/jpeg", "\xff\xd8\xff"},

@@ -1,5 +1,5 @@
-// Package openfile opens files whose names come from clients and commands. A name may lead to a
-// pipe, a device or a socket: to open one can wait for ever, or have effects.
+// Package openfile opens files with names that come from clients and commands. A name may lead to a
+// pipe, a device or a socket: opening one can block forever, or have effects.
 package openfile
 
 import (
@@ -8,11 +8,11 @@ import (
 	"os"
 )
 
-// Regular opens a regular file to read it, and refuses all else. It does not wait, also if the file
-// becomes a pipe at the same time.
+// Regular opens a regular file for reading, and refuses anything else. It never blocks, even if the
+// file is replaced by a pipe at the same time.
 func Regular(path string) (*os.File, error) { return regular(path, os.Stat, os.OpenFile) }
 
-// RegularIn is Regular for a file in a folder.
+// RegularIn is like Regular, for a file in a folder.
 func RegularIn(root *os.Root, name string) (*os.File, error) {
 	return regular(name, root.Stat, root.OpenFile)
 }
@@ -21,7 +21,7 @@ func regular(
 	name string, stat func(name string) (fs.FileInfo, error),
 	open func(name string, flag int, perm fs.FileMode) (*os.File, error),
 ) (*os.File, error) {
-	info, err := stat(name) // first: the open of a device may have effects
+	info, err := stat(name) // first, because opening a device may have effects
 	if err != nil {
 		return nil, err
 	}
@@ -37,13 +37,13 @@ func regular(
 		err = Check(info)
 	}
 	if err != nil {
-		_ = file.Close() // was only opened
+		_ = file.Close() // only opened
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return file, nil
 }
 
-// Check returns an error unless a file is a regular one.
+// Check returns an error if a file is not a regular one.
 func Check(info fs.FileInfo) error {
 	what := "a special file"
 	switch mode := info.Mode(); {

@@ -75,7 +75,8 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	}
 }
 
-// TestAPipeIsOpenedOnceAWriterHasIt: and not later than the end of the context, also without its name.
+// TestAPipeIsOpenedOnceAWriterHasIt, or fails at the end of the context, even if the pipe's name is
+// gone.
 func TestAPipeIsOpenedOnceAWriterHasIt(t *testing.T) {
 	path := makePipe(t)
 	go func() {

@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// withoutWaiting is for Unix.
+// withoutWaiting is only for Unix.
 const withoutWaiting = 0
 
-// Pipe is for Unix.
+// Pipe is only for Unix.
 func Pipe(context.Context, string) (*os.File, error) {
 	return nil, errors.New("it is a pipe: give it as standard input")
 }

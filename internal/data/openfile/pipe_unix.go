@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withoutWaiting is a flag of opens that do not wait for a writer.
+// withoutWaiting is the open flag for not waiting for a writer.
 const withoutWaiting = unix.O_NONBLOCK
 
-// Pipe opens a named pipe, or the pipe of a process substitution, once a writer has it. The end of
-// the context ends the wait, and each read afterwards.
+// Pipe opens a named pipe, or the pipe of a process substitution, once it has a writer. The end of
+// the context ends the wait, and each later read.
 func Pipe(ctx context.Context, path string) (*os.File, error) {
 	type opened struct {
 		file *os.File
@@ -37,7 +37,7 @@ func Pipe(ctx context.Context, path string) (*os.File, error) {
 		case <-ctx.Done():
 		}
 
-		// A writer that writes nothing releases the open, once that has begun.
+		// A writer that writes nothing unblocks the open, once the open has begun.
 		writer, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)
 		if err == nil {
 			_ = writer.Close() // nothing was written
@@ -51,12 +51,12 @@ func Pipe(ctx context.Context, path string) (*os.File, error) {
 		case <-time.After(10 * time.Millisecond):
 		}
 		if err != nil && !errors.Is(err, unix.ENXIO) {
-			return nil, context.Cause(ctx) // the pipe has gone: nothing releases the open any more
+			return nil, context.Cause(ctx) // the pipe is gone: nothing can unblock the open any more
 		}
 	}
 }
 
-// endWith ends the reads of a pipe with the context.
+// endWith ends the reads of a pipe when the context ends.
 func endWith(ctx context.Context, pipe *os.File) {
-	context.AfterFunc(ctx, func() { _ = pipe.SetReadDeadline(time.Unix(1, 0)) }) // or it is closed
+	context.AfterFunc(ctx, func() { _ = pipe.SetReadDeadline(time.Unix(1, 0)) }) // unless it is closed
 }

@@ -1,5 +1,5 @@
-// Package pyfolder reads a folder of Python packages, such as `pip install --target` makes.
-// The folder may be an archive, and what is in it is hostile: it is bounded before it is read.
+// Package pyfolder reads a folder of Python packages, such as one made by `pip install --target`.
+// The folder may be an archive, and its content is hostile: it is bounded before it is read.
 package pyfolder
 
 import (
@@ -18,7 +18,7 @@ import (
 const (
 	maxFiles = 20_000
 	maxFile  = 64 << 20  // bytes
-	maxBytes = 512 << 20 // of all files
+	maxBytes = 512 << 20 // bytes of all files
 	maxPath  = 400
 )
 
@@ -26,12 +26,12 @@ const (
 type Folder struct {
 	fs.FS
 
-	sizes   map[string]int64 // of the files, by path
+	sizes   map[string]int64 // in bytes, by path
 	modules []string
 }
 
-// Open lists a folder of pure-Python packages. An error names a file that breaks a bound, or
-// that was compiled for a processor.
+// Open lists a folder of pure Python packages. The error names a file that exceeds a bound, or that
+// was compiled for a processor.
 func Open(files fs.FS) (*Folder, error) {
 	if folder, isOpen := files.(*Folder); isOpen {
 		return folder, nil
@@ -61,7 +61,7 @@ func Open(files fs.FS) (*Folder, error) {
 	return f, nil
 }
 
-// check returns the size of a file that may be in a folder.
+// check returns the size of a file if the file may be in a folder.
 func check(name string, entry fs.DirEntry) (int64, error) {
 	info, err := entry.Info()
 	switch {
@@ -80,12 +80,12 @@ func check(name string, entry fs.DirEntry) (int64, error) {
 	return info.Size(), nil
 }
 
-// compiled are the endings of modules that are compiled for a processor.
+// compiled are the extensions of modules compiled for a processor.
 var compiled = []string{".so", ".pyd", ".dylib", ".dll"}
 
 func isCompiled(name string) bool { return slices.Contains(compiled, path.Ext(name)) }
 
-// Modules returns the top-level names that can be imported, sorted, of the paths of files.
+// Modules returns the sorted top-level names that can be imported, given the paths of files.
 func Modules(files []string) []string {
 	found := map[string]bool{}
 	for _, name := range files {
@@ -114,16 +114,16 @@ func isIdentifier(name string) bool {
 	return name != "" && name != "__pycache__"
 }
 
-// Modules returns the top-level names that can be imported, sorted.
+// Modules returns the sorted top-level names that can be imported.
 func (f *Folder) Modules() []string { return f.modules }
 
-// Files returns the paths of all files, sorted.
+// Files returns the sorted paths of all files.
 func (f *Folder) Files() []string { return slices.Sorted(maps.Keys(f.sizes)) }
 
-// ErrNoFile answers a path that the folder does not have.
+// ErrNoFile reports a path that is not in the folder.
 var ErrNoFile = errors.New("the packages have no such file")
 
-// Read returns a file, which has the size that it had when the folder was opened, or less.
+// Read returns a file, up to the size that it had when the folder was opened.
 func (f *Folder) Read(name string) ([]byte, error) {
 	size, isThere := f.sizes[name]
 	if !isThere {

@@ -13,28 +13,28 @@ import (
 	"time"
 )
 
-// File is an open file of a server. Read goes on where a connection broke.
+// File is an open file on a server. Read resumes after a broken connection.
 type File struct {
 	// Name is the last part of the file's path.
 	Name string
-	// Size is the number of bytes, -1 if the server does not say it.
+	// Size is the number of bytes, or -1 if the server does not report it.
 	Size int64
 
-	ctx      context.Context //nolint:containedctx // of the reads, as that of a request
+	ctx      context.Context //nolint:containedctx // of the reads, like that of a request
 	body     io.ReadCloser
 	at       int64
-	version  string // of the file, for If-Range; empty if the server has none
+	version  string // of the file, for If-Range; empty if the server reports none
 	reopen   func(ctx context.Context, at int64) (*http.Response, error)
-	attempts int // that are left
+	attempts int // remaining
 }
 
-// maxAttempts bounds how often the reading of one file is begun.
+// maxAttempts bounds the requests for one file.
 const maxAttempts = 5
 
-// pause is the time before the second attempt. It grows.
+// pause is the time before the second attempt. It grows with each attempt.
 var pause = 500 * time.Millisecond
 
-// OpenURL opens the file at an address of https.
+// OpenURL opens the file at an https address.
 func (c *Client) OpenURL(ctx context.Context, address string) (*File, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Client) OpenURL(ctx context.Context, address string) (*File, error) {
 	return f, nil
 }
 
-// nameOf returns the name of the file at an address.
+// nameOf returns the name of the file at a URL.
 func nameOf(u *url.URL) string {
 	if name := path.Base(u.Path); name != "/" && name != "." {
 		return name
@@ -63,7 +63,7 @@ func nameOf(u *url.URL) string {
 	return u.Hostname()
 }
 
-// get asks for the bytes of a file from at on.
+// get requests the bytes of a file from at on.
 func (c *Client) get(ctx context.Context, u *url.URL, at int64, version string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -77,14 +77,14 @@ func (c *Client) get(ctx context.Context, u *url.URL, at int64, version string) 
 		r.Header.Set("If-Range", version)
 	}
 
-	answer, err := c.http.Do(r) //nolint:gosec // each address is checked, see Client
+	answer, err := c.http.Do(r) //nolint:gosec // each address is checked: see Client
 	if err != nil {
 		return nil, hideQuery(err)
 	}
 	return answer, nil
 }
 
-// hideQuery removes the address from an error, because its query may be a key.
+// hideQuery removes the URL from an error, because its query may contain a key.
 func hideQuery(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err
@@ -92,7 +92,7 @@ func hideQuery(err error) error {
 	return err
 }
 
-// begin opens the file, again if the server is unwell for a moment.
+// begin opens the file, retrying if the server has a temporary problem.
 func (f *File) begin() error {
 	for wait := pause; ; wait *= 2 {
 		f.attempts--
@@ -112,10 +112,10 @@ func (f *File) begin() error {
 	}
 }
 
-// statusError is an answer that has no file.
+// statusError is a response without a file.
 type statusError struct{ code int }
 
-// Error says what to do.
+// Error describes the problem and its remedy.
 func (e *statusError) Error() string {
 	said := strconv.Itoa(e.code) + " " + http.StatusText(e.code)
 	switch e.code {
@@ -127,7 +127,7 @@ func (e *statusError) Error() string {
 	return "the server answers " + strings.TrimSpace(said)
 }
 
-// IsMissing reports whether an error says that there is no such file.
+// IsMissing reports whether an error means that the file does not exist.
 func IsMissing(err error) bool {
 	status, ok := errors.AsType[*statusError](err)
 	return ok && status.code == http.StatusNotFound
@@ -141,7 +141,7 @@ func mayPass(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// take checks an answer, whose body it owns.
+// take checks a response, and takes ownership of its body.
 func (f *File) take(answer *http.Response) error {
 	err := f.checkAnswer(answer)
 	if err != nil {
@@ -187,7 +187,7 @@ func (f *File) Read(p []byte) (int, error) {
 			return n, err
 		}
 		if n > 0 {
-			return n, nil // the next call meets the error again, or goes on
+			return n, nil // the next call meets the error again, or resumes
 		}
 
 		if f.ctx.Err() != nil {
@@ -196,12 +196,12 @@ func (f *File) Read(p []byte) (int, error) {
 		if f.attempts <= 0 || f.version == "" {
 			return 0, fmt.Errorf("the connection broke after %d of %d bytes: %w", f.at, f.Size, hideQuery(err))
 		}
-		_ = f.body.Close() // it is broken
+		_ = f.body.Close() // the connection is broken
 		if err := f.begin(); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// Close ends the reading.
+// Close closes the file.
 func (f *File) Close() error { return f.body.Close() }

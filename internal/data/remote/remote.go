@@ -1,9 +1,9 @@
-// Package remote reads files of servers: by https, and from stores that speak S3.
+// Package remote reads files from servers: by https, and from S3-compatible stores.
 //
-// A name may come from an attacker, who wants to reach what only this machine reaches. So every
-// connection, of a redirect too, goes to an address of the public Internet that was checked when
-// it was dialled, unless the server is on the list of allowed ones. Answers are bounded in time
-// without data, in redirects and in attempts. The reader of a file bounds its bytes.
+// A name may come from an attacker, who wants to reach what only this machine can reach. So every
+// connection, including those of redirects, goes to an address of the public Internet that was
+// checked when it was dialled, unless the server is on the list of allowed ones. The time without
+// data, the redirects and the attempts are bounded. The reader of a file must bound its bytes.
 package remote
 
 import (
@@ -28,7 +28,8 @@ func IsAddress(path string) bool {
 	return ok && slices.Contains([]string{"https", "http", "s3"}, strings.ToLower(scheme))
 }
 
-// Shorten returns an address without its query, which may be a key. Other paths stay as they are.
+// Shorten returns an address without its query, which may contain a key. Other paths are returned
+// unchanged.
 func Shorten(path string) string {
 	if IsAddress(path) && !strings.HasPrefix(strings.ToLower(path), "s3:") {
 		path, _, _ = strings.Cut(path, "?")
@@ -36,7 +37,7 @@ func Shorten(path string) string {
 	return path
 }
 
-// The bounds of an answer: of each phase, of the time without data, and of redirects.
+// Bounds of a response: of each phase, of the time without data, and of redirects.
 const (
 	dialTime     = 15 * time.Second
 	headTime     = 30 * time.Second
@@ -45,20 +46,20 @@ const (
 	maxHead      = 256 << 10 // bytes of headers
 )
 
-// Client reads files. Make one with [New], and Close it.
+// Client reads files. Create it with [New], and Close it.
 type Client struct {
 	servers    []string // HOST or HOST:PORT, in lower case
 	kind, flag string   // of the servers, for errors
-	trusted    []string // HOST:PORT of the environment: proxies, and the store
+	trusted    []string // HOST:PORT from the environment: proxies, and the store
 	transport  *http.Transport
 	http       *http.Client
 }
 
-// New returns a client. Servers are the only ones that it may reach, each as HOST or HOST:PORT,
-// also at private addresses and without TLS. Without any, it reaches all public ones, by TLS.
+// New returns a client. It may reach only the given servers, each as HOST or HOST:PORT, even at
+// private addresses and without TLS. If none are given, it may reach all public servers, by TLS.
 func New(servers []string) (*Client, error) { return NewFor("context", "--context-server", servers) }
 
-// NewFor is New for servers of another kind and flag, which errors name.
+// NewFor is like New, for servers of another kind and flag, which errors mention.
 func NewFor(kind, flag string, servers []string) (*Client, error) {
 	c := &Client{kind: kind, flag: flag}
 	for _, server := range servers {
@@ -75,7 +76,7 @@ func NewFor(kind, flag string, servers []string) (*Client, error) {
 	}
 
 	c.transport = &http.Transport{
-		Proxy:       http.ProxyFromEnvironment, // which may have a private address
+		Proxy:       http.ProxyFromEnvironment, // the proxy may have a private address
 		DialContext: c.dial, TLSHandshakeTimeout: dialTime, ResponseHeaderTimeout: headTime,
 		MaxResponseHeaderBytes: maxHead, DisableCompression: true, ForceAttemptHTTP2: true,
 		MaxConnsPerHost: 16, IdleConnTimeout: idleTime,
@@ -84,7 +85,7 @@ func NewFor(kind, flag string, servers []string) (*Client, error) {
 	return c, nil
 }
 
-// Do sends a request to a server that may be reached. It follows no redirect.
+// Do sends a request to an allowed server. It does not follow redirects.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	if err := c.check(req.URL); err != nil {
 		return nil, err
@@ -131,10 +132,10 @@ func (c *Client) check(u *url.URL) error {
 	return nil
 }
 
-// errPrivate says that a server is not on the public Internet.
+// errPrivate reports that a server is not on the public Internet.
 var errPrivate = errors.New("the server has a private address")
 
-// dial connects to a server. The address is checked after the name was resolved.
+// dial connects to a server. It checks the address after resolving the name.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -159,7 +160,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return &idleConn{conn}, nil
 }
 
-// isProxy reports whether an address is that of a proxy of the environment.
+// isProxy reports whether an address belongs to a proxy of the environment.
 func isProxy(address string) bool {
 	for _, scheme := range []string{"https", "http"} {
 		proxy, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: scheme, Host: "example.com"}})
@@ -191,10 +192,10 @@ func (c *Client) follow(r *http.Request, via []*http.Request) error {
 	return c.check(r.URL)
 }
 
-// idleConn is a connection that ends after some time without data.
+// idleConn is a connection that closes after some time without data.
 type idleConn struct{ net.Conn }
 
-// Read reads what the server sends.
+// Read reads from the server.
 func (c *idleConn) Read(p []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(idleTime)); err != nil {
 		return 0, err
@@ -202,7 +203,7 @@ func (c *idleConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Write sends to the server.
+// Write writes to the server.
 func (c *idleConn) Write(p []byte) (int, error) {
 	if err := c.SetWriteDeadline(time.Now().Add(idleTime)); err != nil {
 		return 0, err

@@ -16,20 +16,20 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// Bucket is a bucket of a store that speaks S3.
+// Bucket is a bucket of an S3-compatible store.
 type Bucket struct {
 	name  string
 	store *minio.Client
 }
 
-// maxObjects bounds the objects of a prefix.
+// maxObjects bounds the objects with a prefix.
 const maxObjects = 1_000_000
 
-// getenv reads the variables that every client of S3 reads, as its library does for the keys.
+// getenv reads the variables that every S3 client reads, just as its library does for the keys.
 func getenv(name string) string { return os.Getenv(name) } //nolint:forbidigo // see above
 
-// OpenBucket connects to the store of the environment: AWS, or AWS_ENDPOINT_URL_S3 or
-// AWS_ENDPOINT_URL. The keys are those of the usual variables and files; without any, only public
+// OpenBucket connects to the store configured in the environment: AWS, or AWS_ENDPOINT_URL_S3 or
+// AWS_ENDPOINT_URL. The keys come from the usual variables and files; without any, only public
 // objects can be read. It returns the bucket and the key of an address.
 func (c *Client) OpenBucket(address string) (bucket *Bucket, key string, err error) {
 	_, rest, _ := strings.Cut(address, "://")
@@ -53,7 +53,7 @@ func (c *Client) OpenBucket(address string) (bucket *Bucket, key string, err err
 		}
 	}
 	port := cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
-	c.trusted = append(c.trusted, strings.ToLower(u.Hostname())+":"+port) // the user's own environment names it
+	c.trusted = append(c.trusted, strings.ToLower(u.Hostname())+":"+port) // named by the user's own environment
 
 	store, err := minio.New(u.Host, &minio.Options{
 		Creds: credentials.NewChainCredentials([]credentials.Provider{
@@ -81,7 +81,7 @@ func (b *Bucket) Open(ctx context.Context, key string) (*File, error) {
 	return f, nil
 }
 
-// get asks for the bytes of an object from at on.
+// get requests the bytes of an object from at on.
 func (b *Bucket) get(ctx context.Context, key string, at int64, version string) (*http.Response, error) {
 	var o minio.GetObjectOptions
 	if at > 0 {
@@ -102,7 +102,7 @@ func (b *Bucket) get(ctx context.Context, key string, at int64, version string) 
 	return answer, nil
 }
 
-// explainStore makes the error of a store one of a server.
+// explainStore converts the error of a store to one of a server.
 func explainStore(err error) error {
 	said := minio.ToErrorResponse(err)
 	switch {
@@ -120,10 +120,10 @@ type Object struct {
 	Size int64
 }
 
-// List returns the objects whose keys have a prefix, but no folders.
+// List returns the objects with a key prefix, excluding folders.
 func (b *Bucket) List(ctx context.Context, prefix string) (list []Object, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // which ends the listing
+	defer cancel() // ends the listing
 	for found := range b.store.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
 		switch {
 		case found.Err != nil:

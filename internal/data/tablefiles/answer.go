@@ -12,7 +12,7 @@ import (
 const (
 	maxText    = 1 << 10 // bytes
 	maxTables  = 10_000
-	maxColumns = 100_000 // of all tables
+	maxColumns = 100_000 // in all tables
 )
 
 // decode decodes the tables of a file. The module is not trusted: decode allocates no more than a
@@ -48,7 +48,8 @@ func decodeEmpty(answer []byte) error {
 	return a.End()
 }
 
-// begin returns what follows an answer's first byte: 0, or 1 and the module's reason.
+// begin checks an answer's first byte, which is 0, or 1 followed by the module's reason, and
+// returns the rest.
 func begin(answer []byte) (*rustmodule.Answer, error) {
 	a := rustmodule.NewAnswer(answer)
 	switch a.Byte() {

@@ -28,11 +28,11 @@ var files = rustmodule.Files{Manifest: manifestFile, Code: codeFile, Data: dataF
 
 var engine = rustmodule.Engine{Files: files, Name: "the reader of tables"}
 
-// Kind is how a file is read.
+// Kind is the format of a file.
 type Kind string
 
-// The kinds. A Workbook is a spreadsheet of Excel or OpenDocument, of any version; Arrow is also
-// what Feather is.
+// The kinds. A Workbook is a spreadsheet of Excel or OpenDocument, of any version; Feather files
+// are Arrow, too.
 const (
 	Parquet  Kind = "parquet"
 	Arrow    Kind = "arrow"
@@ -45,8 +45,8 @@ const (
 	opRows
 )
 
-// The bounds of one call. Work and time grow with the file's size; a few rows of Parquet may
-// stand for very many.
+// Bounds of one call. Work and time grow with the file's size; a small Parquet file may represent
+// very many rows.
 const (
 	baseTime    = 2 * time.Minute
 	timePerMiB  = 5 * time.Second
@@ -55,18 +55,18 @@ const (
 	maxAnswer   = 64 << 20
 )
 
-// ErrUnreadable is the error of a file whose tables cannot be read.
+// ErrUnreadable reports a file whose tables cannot be read.
 var ErrUnreadable = errors.New("its tables cannot be read")
 
-// Options say how files are read.
+// Options configure how files are read.
 type Options struct {
 	rustmodule.Start
-	// Bounds are what a file may cost.
+	// Bounds limit the cost of a file.
 	Bounds rustmodule.Bounds
 }
 
-// List returns the tables of a file: their names, columns and, for Parquet, how many rows they
-// have. A file that cannot be read is [ErrUnreadable], which a passed bound is, too.
+// List returns the tables of a file: their names, columns and, for Parquet, numbers of rows. The
+// error is [ErrUnreadable] for a file that cannot be read, or that exceeds a bound.
 func List(ctx context.Context, o Options, kind Kind, file *io.SectionReader) ([]bigtext.Table, error) {
 	answer, err := call(ctx, o, opList, kind, 0, file, io.Discard)
 	if err != nil {
@@ -75,8 +75,8 @@ func List(ctx context.Context, o Options, kind Kind, file *io.SectionReader) ([]
 	return decode(answer)
 }
 
-// Rows writes the rows of the table with a number, as objects of JSON, one on each line. Each has
-// all columns that List returns.
+// Rows writes the rows of the table with a number, as JSON objects, one per line. Each has all
+// columns that List returns.
 func Rows(
 	ctx context.Context, o Options, kind Kind, number int, file *io.SectionReader, lines io.Writer,
 ) error {

@@ -25,14 +25,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// truth is a table as the tool that made its file reads it.
+// truth is a table as read by the tool that made its file.
 type truth struct {
 	Name    string
 	Columns []string
 	Rows    [][]any
 }
 
-// TestTablesAreThoseOfOtherTools reads small files that scripts/documents/tables.py has made.
+// TestTablesAreThoseOfOtherTools reads small files made by scripts/documents/tables.py.
 func TestTablesAreThoseOfOtherTools(t *testing.T) {
 	files := samples(t)
 	checkAll(t, files)
@@ -44,7 +44,7 @@ func TestTablesAreThoseOfOtherTools(t *testing.T) {
 // nativePython names a Python with the packages of scripts/documents/requirements.txt.
 const nativePython = "RLM_DOCUMENTS_PYTHON"
 
-// TestNewTablesAreThoseOfOtherTools makes larger ones anew.
+// TestNewTablesAreThoseOfOtherTools creates new, larger files.
 func TestNewTablesAreThoseOfOtherTools(t *testing.T) {
 	python := os.Getenv(nativePython)
 	if python == "" {
@@ -69,7 +69,7 @@ func TestNewTablesAreThoseOfOtherTools(t *testing.T) {
 	checkAll(t, files)
 }
 
-// samples returns files by their names.
+// samples returns files by name.
 func samples(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	r, err := zip.OpenReader("testdata/tables.zip")
@@ -222,7 +222,8 @@ func TestDamagedFilesAreErrors(t *testing.T) {
 	}
 }
 
-// useHostile does with a file what a session does. An error says that the file is unreadable.
+// useHostile does with a file what a session would. An error must report that the file is
+// unreadable.
 func useHostile(t *testing.T, what string, kind tablefiles.Kind, data []byte) {
 	t.Helper()
 	tables, err := tablefiles.List(t.Context(), options, kind, section(data))

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// binaryTables are the tables of the files that scripts/documents/xlsb.js has made.
+// binaryTables returns the tables of the files made by scripts/documents/xlsb.js.
 func binaryTables() []truth {
 	sales := [][]any{}
 	for i := range 20 {
@@ -49,7 +49,7 @@ const (
 	wrongValue = 11
 )
 
-// TestOtherCellsOfBinaryWorkbooksAreRead changes texts into texts with fonts, and truths into errors
+// TestOtherCellsOfBinaryWorkbooksAreRead changes texts to texts with fonts, and booleans to errors
 // of formulas, which Excel writes and no library does.
 func TestOtherCellsOfBinaryWorkbooksAreRead(t *testing.T) {
 	data := changeRecords(t, readSample(t, "book.xlsb"), func(kind byte, body []byte) (byte, []byte) {

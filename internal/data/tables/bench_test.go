@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// makeRows returns so many rows in CSV and in JSON Lines.
+// makeRows returns n rows in CSV and in JSON Lines.
 func makeRows(n int) (csv, jsonLines []byte) {
 	var c, j bytes.Buffer
 	c.WriteString("id,time,user,city,amount,status,note\n")

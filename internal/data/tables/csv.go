@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Dialect is how the rows of a text are written.
+// Dialect describes how the rows of a text are written.
 type Dialect struct {
 	Delimiter, Quote byte // ASCII
-	// Limit is how many characters a field may have.
+	// Limit bounds a field, in characters.
 	Limit int
 }
 
-// Check returns an error for a dialect that no text can have.
+// Check returns an error for an impossible dialect.
 func (d Dialect) Check() error {
 	for _, c := range []byte{d.Delimiter, d.Quote} {
 		if c >= utf8.RuneSelf || c == 0 || c == '\r' || c == '\n' {
@@ -27,13 +27,13 @@ func (d Dialect) Check() error {
 	return nil
 }
 
-// MaxFields is how many fields a row may have that the host reads.
+// MaxFields is the largest number of fields in a row that the host reads.
 const MaxFields = 100_000
 
-// errLong says that a row or a field of it is too long.
+// errLong reports that a row or one of its fields is too long.
 var errLong = errors.New("a row is too long")
 
-// rowReader reads rows as CPython's csv.reader does over a file opened with newline="".
+// rowReader reads rows like CPython's csv.reader over a file opened with newline="".
 type rowReader struct {
 	Dialect
 
@@ -41,8 +41,8 @@ type rowReader struct {
 	at   int   // where the next row begins
 	line int64 // the number of its first line
 
-	fields [][]byte // of the row, until the next one
-	joined []byte   // the bytes of fields that have a quote in them
+	fields [][]byte // of the row, until the next one is read
+	joined []byte   // the bytes of fields that contain a quote
 }
 
 // next reads a row and reports whether there was one. A blank line is a row without fields. After
@@ -75,7 +75,7 @@ func (r *rowReader) next() (isRow bool, err error) {
 		case err != nil:
 			return false, err
 		case at == len(r.data):
-			if isLineEnd(r.data[at-1]) { // within a quote that is not closed: no further line begins
+			if isLineEnd(r.data[at-1]) { // within an unclosed quote: no further line begins
 				lines--
 			}
 			r.at, r.line = at, r.line+lines
@@ -87,7 +87,7 @@ func (r *rowReader) next() (isRow bool, err error) {
 	}
 }
 
-// add adds a field to the row. The place at which it ends must be within the bound.
+// add adds a field to the row. The position of its end must be within the bound.
 func (r *rowReader) add(field []byte, at, end int) error {
 	if at == end && end < len(r.data) || len(r.fields) == MaxFields ||
 		len(field) > r.Limit && utf8.RuneCount(field) > r.Limit {
@@ -97,7 +97,7 @@ func (r *rowReader) add(field []byte, at, end int) error {
 	return nil
 }
 
-// skipPlain returns the place of the next delimiter or line end.
+// skipPlain returns the position of the next delimiter or line end.
 func (r *rowReader) skipPlain(at, end int) int {
 	for at < end {
 		if c := r.data[at]; c == r.Delimiter || c == '\n' || c == '\r' {
@@ -108,14 +108,14 @@ func (r *rowReader) skipPlain(at, end int) int {
 	return at
 }
 
-// readQuoted reads a field that begins with a quote. It returns the place behind the field, and
-// how many line ends the field has.
+// readQuoted reads a field that begins with a quote. It returns the position after the field, and
+// the number of line ends in the field.
 func (r *rowReader) readQuoted(at, end int) (field []byte, next, lines int) {
 	from := at + 1
-	var joined []byte // what of the field came before from
+	var joined []byte // the part of the field before from
 	for {
 		i := bytes.IndexByte(r.data[from:end], r.Quote)
-		if i < 0 { // it is not closed
+		if i < 0 { // the quote is not closed
 			field, next = r.join(joined, r.data[from:end]), end
 			break
 		}
@@ -129,7 +129,7 @@ func (r *rowReader) readQuoted(at, end int) (field []byte, next, lines int) {
 		}
 
 		field = r.join(joined, r.data[from:closing])
-		if rest := r.skipPlain(next, end); rest > next { // more text behind the quote
+		if rest := r.skipPlain(next, end); rest > next { // more text after the quote
 			field, next = r.join(field, r.data[next:rest]), rest
 		}
 		break
@@ -137,8 +137,8 @@ func (r *rowReader) readQuoted(at, end int) (field []byte, next, lines int) {
 	return field, next, countLineEnds(field)
 }
 
-// join returns two parts of a field as one. The first is nil, or the last that join made, or a
-// part of the data.
+// join joins two parts of a field. The first is nil, or the last result of join, or a part of the
+// data.
 func (r *rowReader) join(first, second []byte) []byte {
 	if first == nil {
 		return second
@@ -156,7 +156,7 @@ func (r *rowReader) join(first, second []byte) []byte {
 
 func isLineEnd(c byte) bool { return c == '\n' || c == '\r' }
 
-// skipLineEnd returns the place behind the line end at a place.
+// skipLineEnd returns the position after the line end at a position.
 func skipLineEnd(data []byte, at int) int {
 	if data[at] == '\r' && at+1 < len(data) && data[at+1] == '\n' {
 		return at + 2
@@ -164,7 +164,7 @@ func skipLineEnd(data []byte, at int) int {
 	return at + 1
 }
 
-// countLineEnds counts the line ends in a field: \n, \r, and both as one.
+// countLineEnds counts the line ends in a field: \n, \r, and \r\n as one.
 func countLineEnds(field []byte) int {
 	n := bytes.Count(field, []byte{'\n'})
 	if bytes.IndexByte(field, '\r') >= 0 {

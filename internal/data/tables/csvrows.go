@@ -4,9 +4,9 @@ package tables
 // names.
 const maxBatch = 4 << 20
 
-// CSVRows reads the next rows of data, which begin at the byte from, in the line with a number.
-// With names, a row is a dict as csv.DictReader makes it, else it is a list. At most so many rows
-// are read. The guest gets the number of the last line of each row, unless each row is one line.
+// CSVRows reads the next rows of data, which begin at the byte from, in the line numbered line.
+// With names, a row is a dict as made by csv.DictReader, otherwise a list. It reads up to most
+// rows. The guest receives the number of the last line of each row, unless each row is one line.
 func CSVRows(data []byte, from int, line int64, d Dialect, names [][]byte, most int) *Batch {
 	r := &rowReader{Dialect: d, data: data, at: from, line: line}
 	w := &rowWriter{names: names}
@@ -20,7 +20,7 @@ func CSVRows(data []byte, from int, line int64, d Dialect, names [][]byte, most 
 			break
 		}
 		if len(r.fields) == 0 && names != nil {
-			continue // as csv.DictReader
+			continue // like csv.DictReader
 		}
 
 		w.row(r.fields)
@@ -41,7 +41,7 @@ type rowWriter struct {
 	Batch
 
 	names [][]byte // nil for rows that are lists
-	keys  []uint32 // the references to the names that were written
+	keys  []uint32 // references to the names already written
 }
 
 func (w *rowWriter) row(fields [][]byte) {

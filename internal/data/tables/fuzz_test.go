@@ -47,7 +47,7 @@ func FuzzCSVRows(f *testing.F) {
 	})
 }
 
-// FuzzJSONLines decodes a line. What the host decodes is JSON.
+// FuzzJSONLines decodes a line. Whatever the host decodes is JSON.
 func FuzzJSONLines(f *testing.F) {
 	for _, piece := range jsonPieces {
 		f.Add([]byte(piece))

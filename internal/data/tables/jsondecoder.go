@@ -7,18 +7,18 @@ import (
 	"unicode/utf16"
 )
 
-// jsonDecoder writes JSON values as CPython's json.loads decodes them. It refuses what is rare:
-// json.loads then gives the value or the exception.
+// jsonDecoder writes JSON values as CPython's json.loads decodes them. It refuses rare cases:
+// json.loads then produces the value or the exception.
 type jsonDecoder struct {
 	Batch
 
 	text []byte // of the line
 	at   int
 
-	keys  map[string]int // of objects -> their place in added
+	keys  map[string]int // of objects -> their index in added
 	added []sharedKey
-	order []int // the keys of the last line, in their order
-	next  int   // of order
+	order []int // the keys of the last line, in order
+	next  int   // index in order
 }
 
 type sharedKey struct {
@@ -26,7 +26,7 @@ type sharedKey struct {
 	ref  uint32
 }
 
-// The bounds of what is not left to CPython.
+// Bounds beyond which a value is left to CPython.
 const (
 	maxJSONDepth  = 100
 	maxJSONDigits = 18 // of an integer
@@ -56,7 +56,7 @@ func (d *jsonDecoder) decode(line []byte) bool {
 	return false
 }
 
-// peek returns the next byte, 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (d *jsonDecoder) peek() byte {
 	if d.at < len(d.text) {
 		return d.text[d.at]
@@ -168,8 +168,8 @@ func (d *jsonDecoder) array(depth int) bool {
 	}
 }
 
-// plain returns the bytes of a string without escapes, and whether it is one. It leaves d.at
-// behind the string, or where the first escape is.
+// plain returns the bytes of a string without escapes, and whether it is one. It leaves d.at after
+// the string, or at the first escape.
 func (d *jsonDecoder) plain() (text []byte, isPlain bool) {
 	d.at++
 	from := d.at
@@ -196,7 +196,7 @@ func (d *jsonDecoder) string() bool {
 	return d.escaped(text)
 }
 
-// key writes a key. Most objects have the keys of the object before, in the same order.
+// key writes a key. Most objects have the same keys as the previous object, in the same order.
 func (d *jsonDecoder) key() bool {
 	text, isPlain := d.plain()
 	if !isPlain {
@@ -228,7 +228,7 @@ func (d *jsonDecoder) key() bool {
 	return true
 }
 
-// escaped writes a string that begins with text and goes on with an escape.
+// escaped writes a string that starts with text and continues with an escape.
 func (d *jsonDecoder) escaped(text []byte) bool {
 	d.mark(typeUnicode)
 	d.number(0)
@@ -276,7 +276,7 @@ func (d *jsonDecoder) escape() bool {
 	return true
 }
 
-// escapedUnit writes \uXXXX, or two of them that are a pair.
+// escapedUnit writes one \uXXXX, or two that form a pair.
 func (d *jsonDecoder) escapedUnit() bool {
 	unit, isUnit := d.unit(d.at)
 	if !isUnit {
@@ -295,7 +295,7 @@ func (d *jsonDecoder) escapedUnit() bool {
 			return true
 		}
 	}
-	d.out = appendSurrogate(d.out, uint16(unit)) //nolint:gosec // of four digits
+	d.out = appendSurrogate(d.out, uint16(unit)) //nolint:gosec // four digits
 	return true
 }
 
@@ -319,7 +319,7 @@ func (d *jsonDecoder) unit(at int) (unit rune, isUnit bool) {
 	return unit, true
 }
 
-// numeral writes a number as json.loads reads it: -?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?
+// numeral writes a number like json.loads: -?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?
 func (d *jsonDecoder) numeral() bool {
 	from := d.at
 	if d.text[d.at] == '-' {

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// The bounds of a batch, in bytes of text.
+// Bounds of a batch, in bytes of text.
 const (
 	batchSize = 256 << 10
-	// maxRow is how long a row may be that the host decodes.
+	// maxRow is the longest row, in bytes, that the host decodes.
 	maxRow = 8 << 20
-	// maxLine is how long a line may be that the guest decodes.
+	// maxLine is the longest line, in bytes, that the guest decodes.
 	maxLine = 64 << 20
 )
 
@@ -22,26 +22,26 @@ const (
 //   - whether the next row is too long for a batch;
 //   - the offset at which the rest begins.
 type Batch struct {
-	// Next is where the rest begins, in bytes, and Line the number of its line.
+	// Next is the offset of the rest, in bytes, and Line the number of its line.
 	Next int
 	Line int64
-	// Stuck says that the next row is too long for a batch.
+	// Stuck reports that the next row is too long for a batch.
 	Stuck bool
 
 	writer
-	whole, list int // where the two lists are
+	whole, list int // positions of the two lists
 	seen        *repeats
-	era         uint32 // of the texts in seen: what was written before may have been cut off
+	era         uint32 // of the texts in seen: earlier output may have been cut off
 }
 
-// begin begins the list of rows, with room for so many bytes.
+// begin starts the list of rows, with capacity for room bytes.
 func (b *Batch) begin(room int) {
 	b.out = make([]byte, 0, room)
 	b.whole = b.beginList()
 	b.list = b.beginList()
 }
 
-// Encode returns the batch, with the offset of the rest as the guest counts.
+// Encode returns the batch, with the offset of the rest in the guest's units.
 func (b *Batch) Encode(next int64) []byte {
 	b.bool(b.Stuck)
 	b.int(next)
@@ -49,9 +49,9 @@ func (b *Batch) Encode(next int64) []byte {
 	return b.out
 }
 
-// JSONLines decodes the next lines of data, which begin at the byte from. The guest has to decode
-// some of them; for each, it gets a list of the place among the rows, the number of the line, and
-// its text. Lines of white space are no rows. The first line has the number line.
+// JSONLines decodes the next lines of data, which begin at the byte from. The guest must decode
+// some of them; for each, it receives a list of the index among the rows, the number of the line,
+// and its text. Lines of white space are not rows. The first line has the number line.
 func JSONLines(data []byte, from int, line int64) (*Batch, error) {
 	d := &jsonDecoder{keys: map[string]int{}}
 	d.begin(2 * batchSize)
@@ -63,7 +63,7 @@ func JSONLines(data []byte, from int, line int64) (*Batch, error) {
 		switch i := bytes.IndexByte(data[at:end], '\n'); {
 		case i >= 0:
 			end = at + i
-		case end < len(data): // nobody waits until the end of the line is found
+		case end < len(data): // no one waits until the end of the line is found
 			return nil, fmt.Errorf("line %d has more than the %d bytes that a row may have: use "+
 				"context.lines()", line, maxLine)
 		}
@@ -75,7 +75,7 @@ func JSONLines(data []byte, from int, line int64) (*Batch, error) {
 
 		switch {
 		case len(text) == 0:
-			rows-- // no row
+			rows-- // not a row
 		case len(text) > maxRow || !d.decode(text):
 			odd = append(odd, oddLine{rows, line, text})
 			d.mark(typeNone)
@@ -92,7 +92,7 @@ func JSONLines(data []byte, from int, line int64) (*Batch, error) {
 
 var byteOrderMark = []byte("\uFEFF")
 
-// oddLine is a line that the guest decodes.
+// oddLine is a line for the guest to decode.
 type oddLine struct {
 	row  int
 	line int64

@@ -6,24 +6,24 @@ import (
 	"fmt"
 )
 
-// Layout is how a text in CSV is a table.
+// Layout is the table layout of a CSV text.
 type Layout struct {
 	Dialect
-	// Columns are the names of the first row. Each is unique, and none is empty.
+	// Columns are the names of the first row. They are unique and not empty.
 	Columns [][]byte
-	// First is where the first row of data begins, in bytes, and Line the number of its line.
+	// First is the offset of the first row of data, in bytes, and Line the number of its line.
 	First int
 	Line  int64
 }
 
-// The sample by which the delimiter is chosen.
+// The sample from which the delimiter is chosen.
 const (
 	sampleSize = 64 << 10 // bytes
 	sampleRows = 50
 )
 
-// FindLayout reads the first row of a text in CSV that begins at the byte from. A byte order mark
-// does not belong to the first name. It chooses the delimiter, unless that is given.
+// FindLayout reads the first row of a CSV text that begins at the byte from. A byte order mark is
+// not part of the first name. FindLayout chooses the delimiter, unless one is given.
 func FindLayout(data []byte, from int, delimiter byte) (Layout, error) {
 	if from == 0 && bytes.HasPrefix(data, byteOrderMark) {
 		from = len(byteOrderMark)
@@ -52,8 +52,8 @@ func FindLayout(data []byte, from int, delimiter byte) (Layout, error) {
 	}
 }
 
-// chooseDelimiter returns the delimiter by which most rows of the beginning have as many fields as
-// the first one, and at least two.
+// chooseDelimiter returns the delimiter with which most rows of the beginning have as many fields
+// as the first one, and at least two.
 func chooseDelimiter(data []byte) byte {
 	sample := data[:min(len(data), sampleSize)]
 	best, bestShare := byte(','), 0.0
@@ -87,8 +87,8 @@ func chooseDelimiter(data []byte) byte {
 	return best
 }
 
-// nameColumns returns names of which each is unique: a later one of the same name gets a number,
-// and one without a name is called after its place.
+// nameColumns makes names unique: a repeated name is numbered, and a missing name is made from the
+// position.
 func nameColumns(fields [][]byte) [][]byte {
 	names := make([][]byte, len(fields))
 	taken := make(map[string]bool, len(fields))
@@ -114,7 +114,7 @@ func nameColumns(fields [][]byte) [][]byte {
 }
 
 // Encode returns the layout for a guest, in the format of marshal: the delimiter, the names, the
-// number of the line and, as the guest counts, where the first row of data begins.
+// number of the line and, in the guest's units, the offset of the first row of data.
 func (l Layout) Encode(first int64) []byte {
 	w := &writer{}
 	whole := w.beginList()

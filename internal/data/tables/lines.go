@@ -2,9 +2,9 @@ package tables
 
 import "bytes"
 
-// Lines reads the next lines of data, which begin at the byte from, in the line with a number. A
-// line ends with \n or \r\n, which it does not have. The guest finds lines that are too long for a
-// batch.
+// Lines reads the next lines of data, which begin at the byte from, in the line numbered line. A
+// line ends with \n or \r\n, which is not part of the result. The guest handles lines that are too
+// long for a batch.
 func Lines(data []byte, from int, line int64) *Batch {
 	b := &Batch{}
 	b.begin(batchSize + batchSize/4)

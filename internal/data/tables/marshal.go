@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// The types of CPython's module marshal that all of its versions since 3.4 read.
+// The type codes of CPython's module marshal that all versions since 3.4 read.
 const (
 	typeNone       = 'N'
 	typeTrue       = 'T'
 	typeFalse      = 'F'
-	typeInt        = 'i' // of 32 bits
+	typeInt        = 'i' // 32 bits
 	typeLong       = 'l' // digits of 15 bits
 	typeFloat      = 'g'
 	typeShortASCII = 'z' // at most 255 bytes
@@ -22,20 +22,20 @@ const (
 	typeEnd        = '0' // of a dict
 	typeRef        = 'r'
 
-	flagRef = 0x80 // a reference may follow
+	flagRef = 0x80 // may be referred to later
 )
 
 // writer writes values in the format of CPython's module marshal.
 type writer struct {
 	out  []byte
-	refs uint32 // objects that have been written with flagRef
+	refs uint32 // objects written with flagRef so far
 }
 
 func (w *writer) mark(kind byte) { w.out = append(w.out, kind) }
 
 func (w *writer) number(n uint32) { w.out = binary.LittleEndian.AppendUint32(w.out, n) }
 
-// beginList begins a list whose length endList knows.
+// beginList starts a list; its length is passed to endList.
 func (w *writer) beginList() (at int) {
 	w.mark(typeList)
 	w.number(0)
@@ -87,8 +87,8 @@ func (w *writer) ref(n uint32) {
 	w.number(n)
 }
 
-// text writes the characters that CPython sees in b: UTF-8, and a lone surrogate for each byte
-// that is not.
+// text writes the characters that CPython sees in b: UTF-8, and a lone surrogate for each byte that
+// is not UTF-8.
 func (w *writer) text(b []byte, flag byte) {
 	switch {
 	case !isASCII(b):
@@ -107,7 +107,7 @@ func (w *writer) text(b []byte, flag byte) {
 	}
 }
 
-// shared writes a text to which others may refer, and returns its number.
+// shared writes a text that may be referred to later, and returns its number.
 func (w *writer) shared(b []byte) uint32 {
 	w.text(b, flagRef)
 	w.refs++
@@ -130,7 +130,7 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// appendDecoded appends b, with U+DC80 to U+DCFF in place of bytes that are not UTF-8.
+// appendDecoded appends b, replacing bytes that are not UTF-8 by U+DC80 to U+DCFF.
 func appendDecoded(out, b []byte) []byte {
 	if utf8.Valid(b) {
 		return append(out, b...)
@@ -148,7 +148,7 @@ func appendDecoded(out, b []byte) []byte {
 	return out
 }
 
-// appendSurrogate appends half of a pair in the way in which UTF-8 would encode it.
+// appendSurrogate appends half of a surrogate pair, encoded as UTF-8 would encode it.
 func appendSurrogate(out []byte, half uint16) []byte {
 	return append(out, 0xE0|byte(half>>12), 0x80|byte(half>>6&0x3F), 0x80|byte(half&0x3F))
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Members calls use for each member of the JSON object on a line, with its key and its value as
-// they are written, without white space around them. It reports whether the line is an object.
-// Values are not checked.
+// Members calls use for each member of the JSON object on a line, with the key and the value as
+// written, without surrounding white space. It reports whether the line is an object. It does not
+// check values.
 func Members(line []byte, use func(key, value []byte)) bool {
 	d := &jsonDecoder{text: line}
 	d.skipSpace()
@@ -47,7 +47,7 @@ func Members(line []byte, use func(key, value []byte)) bool {
 	}
 }
 
-// String decodes a string as JSON writes it.
+// String decodes a JSON string.
 func String(written []byte) ([]byte, bool) {
 	if len(written) < 2 || written[0] != '"' {
 		return nil, false
@@ -62,7 +62,7 @@ func String(written []byte) ([]byte, bool) {
 	return []byte(text), true
 }
 
-// Keys returns the ways in which programs write a key of an object that has no needless escapes.
+// Keys returns the spellings that programs use for a key of an object without needless escapes.
 func Keys(name string) []string {
 	short := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\b", `\b`, "\f", `\f`)
 	keys := []string{escapeControls(short.Replace(name)), escapeControls(
@@ -70,7 +70,7 @@ func Keys(name string) []string {
 	return slices.Compact(keys)
 }
 
-// escapeControls quotes a text, with the control characters that are left in it as \u00xx.
+// escapeControls quotes a text, writing the remaining control characters as \u00xx.
 func escapeControls(text string) string {
 	const hex = "0123456789abcdef"
 	out := []byte{'"'}
@@ -103,7 +103,7 @@ func (d *jsonDecoder) skipString() bool {
 	return false
 }
 
-// skipValue skips a value, whose brackets must match in number.
+// skipValue skips a value; its brackets must balance.
 func (d *jsonDecoder) skipValue() bool {
 	depth := 0
 	for d.at < len(d.text) {

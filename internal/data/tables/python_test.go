@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// pythonScript compares each batch on standard input with what CPython makes of the same text.
+// pythonScript compares each batch on standard input with CPython's result for the same text.
 const pythonScript = `
 import base64, csv, io, itertools, json, marshal, sys
 def lines_of(text):
@@ -75,7 +75,7 @@ for n, line in enumerate(sys.stdin):
 print("equal")
 `
 
-// pythonCase is a text, and the batches in which a guest gets it.
+// pythonCase is a text, with the batches in which a guest receives it.
 type pythonCase struct {
 	Text      []byte   `json:"text"`
 	Kind      string   `json:"kind"`
@@ -94,7 +94,7 @@ func (c *pythonCase) read(t *testing.T) {
 	if c.Kind == "dicts" {
 		r := &rowReader{Dialect: dialect, data: c.Text, line: 1}
 		if isRow, err := r.next(); err != nil || !isRow || len(r.fields) == 0 {
-			c.Kind = "lists" // a guest does not ask for dicts then
+			c.Kind = "lists" // a guest does not request dicts then
 		} else {
 			for _, field := range r.fields {
 				names = append(names, slices.Clone(field))

@@ -5,24 +5,24 @@ import (
 	"encoding/binary"
 )
 
-// repeats finds texts of ASCII that a batch already has. The values of a column often repeat, and
-// a guest takes a reference faster than one more str.
+// repeats finds ASCII texts that a batch already contains. The values of a column often repeat, and
+// a guest decodes a reference faster than another str.
 type repeats [1 << 12]repeat
 
-// repeat is a text that was written, by its place in the batch.
+// repeat is a text that was written, by its position in the batch.
 type repeat struct {
 	at, size uint32
 	ref      uint32
 	era      uint32
 }
 
-// The lengths of texts that are looked up, in bytes. CPython has one str for each shorter one.
+// The lengths of texts that are looked up, in bytes. CPython shares the str of each shorter text.
 const (
 	minRepeat = 2
 	maxRepeat = 32
 )
 
-// value writes a text that is a value of a row, or a reference to one that is equal.
+// value writes a text that is a value of a row, or a reference to an equal one.
 func (b *Batch) value(text []byte) {
 	if len(text) < minRepeat || len(text) > maxRepeat {
 		b.text(text, 0)
@@ -39,7 +39,7 @@ func (b *Batch) value(text []byte) {
 	}
 
 	ref := b.shared(text)
-	if at := len(b.out) - len(text); isASCII(text) { // others may have been decoded
+	if at := len(b.out) - len(text); isASCII(text) { // others may have been changed by decoding
 		*place = repeat{uint32(at), uint32(len(text)), ref, b.era} //nolint:gosec // bounded by a batch
 	}
 }

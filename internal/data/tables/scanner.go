@@ -7,22 +7,22 @@ import (
 	"io"
 )
 
-// Scanner reads the rows of a text of any size from the beginning, in constant memory. What it
-// returns lasts until the next call.
+// Scanner reads the rows of a text of any size from the beginning, in constant memory. Its results
+// are valid until the next call.
 type Scanner struct {
 	source io.ReaderAt
 	size   int64
 
-	rows rowReader // over the bytes of the text that are in memory
-	at   int64     // where these begin
+	rows rowReader // over the bytes of the text in memory
+	at   int64     // offset of these bytes
 	buf  []byte
 }
 
 // scanSize is how many bytes a Scanner reads at once.
 const scanSize = 256 << 10
 
-// NewScanner returns a scanner of a text of so many bytes. Its first row begins at the byte from,
-// in the line with a number.
+// NewScanner returns a scanner of a text of size bytes. Its first row begins at the byte from, in
+// the line numbered line.
 func NewScanner(source io.ReaderAt, size, from, line int64, d Dialect) *Scanner {
 	return &Scanner{source: source, size: size, at: from, rows: rowReader{Dialect: d, line: line}}
 }
@@ -30,23 +30,23 @@ func NewScanner(source io.ReaderAt, size, from, line int64, d Dialect) *Scanner 
 // Line returns the number of the line in which the next row begins.
 func (s *Scanner) Line() int64 { return s.rows.line }
 
-// Offset returns the byte at which the next row begins.
+// Offset returns the byte offset at which the next row begins.
 func (s *Scanner) Offset() int64 { return s.at + int64(s.rows.at) }
 
-// Restart makes the row that begins at a byte, in the line with a number, the next one.
+// Restart continues with the row that begins at the byte from, in the line numbered line.
 func (s *Scanner) Restart(from, line int64) {
 	s.at, s.rows.line = from, line
 	s.rows.data, s.rows.at = nil, 0
 }
 
-// NextFields reads a row of CSV that is no blank line. It returns io.EOF after the last one.
+// NextFields reads the next CSV row that is not a blank line. It returns io.EOF after the last one.
 func (s *Scanner) NextFields() ([][]byte, error) {
 	for {
 		before, line := s.rows.at, s.rows.line
 		isRow, err := s.rows.next()
 		if isLast := s.at+int64(len(s.rows.data)) == s.size; !isLast &&
 			(err != nil || !isRow || s.rows.at == len(s.rows.data)) {
-			s.rows.at, s.rows.line = before, line // the row may go on
+			s.rows.at, s.rows.line = before, line // the row may continue
 			if len(s.rows.data)-before > maxRow {
 				return nil, s.tooLong()
 			}
@@ -67,7 +67,7 @@ func (s *Scanner) NextFields() ([][]byte, error) {
 	}
 }
 
-// NextLine reads a line that is not only white space. It returns io.EOF after the last one.
+// NextLine reads the next line that is not only white space. It returns io.EOF after the last one.
 func (s *Scanner) NextLine() ([]byte, error) {
 	for {
 		rest := s.rows.data[s.rows.at:]
@@ -103,7 +103,7 @@ func (s *Scanner) tooLong() error {
 	return fmt.Errorf("the row in line %d has more than %d bytes or %d fields", s.rows.line, maxRow, MaxFields)
 }
 
-// readMore keeps the bytes of the next row that are in memory, and reads further ones.
+// readMore keeps the bytes of the next row that are in memory, and reads more.
 func (s *Scanner) readMore() error {
 	rest := s.rows.data[s.rows.at:]
 	s.at += int64(s.rows.at)

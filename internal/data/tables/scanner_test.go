@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestScannerReadsWhatAReaderReads has rows that begin and end anywhere in what is read at once.
+// TestScannerReadsWhatAReaderReads uses rows that begin and end anywhere within a read.
 func TestScannerReadsWhatAReaderReads(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 20 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The bounds of what a Tally holds on the host. Beyond them, it is full.
+// Bounds of a Tally on the host. Beyond them, it is full.
 const (
 	tallyBytes = 8 << 20
 	tallyTexts = 1 << 18
@@ -15,8 +15,8 @@ const (
 // Tally counts equal texts in the order of their first occurrence.
 type Tally struct {
 	texts []counted
-	slots []int32 // places in texts plus one, by hash; 0 is free
-	size  int     // bytes of the texts
+	slots []int32 // indexes in texts plus one, by hash; 0 is free
+	size  int     // total bytes of the texts
 	seed  maphash.Seed
 }
 
@@ -74,11 +74,11 @@ func (t *Tally) grow() {
 	}
 }
 
-// IsFull reports whether the tally should be encoded and begun anew.
+// IsFull reports whether the tally should be encoded and restarted.
 func (t *Tally) IsFull() bool { return t.size >= tallyBytes || len(t.texts) >= tallyTexts }
 
-// Encode writes a list of two: the offset of the rest, and a dict of the texts with their
-// counts, as CPython's marshal does.
+// Encode writes a list of two in the format of CPython's marshal: the offset of the rest, and a
+// dict of the texts with their counts.
 func (t *Tally) Encode(rest int64) []byte {
 	w := &writer{out: make([]byte, 0, t.size+12*len(t.texts)+32)}
 	whole := w.beginList()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTally counts texts of which many are equal, and more than its first slots hold.
+// TestTally counts texts, many of which are equal, and more than its initial slots can hold.
 func TestTally(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	tally, want, order := NewTally(), map[string]int64{}, []string(nil)

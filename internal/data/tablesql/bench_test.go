@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// BenchmarkGroupBy groups the rows of a table of seven columns, as BENCH=tables does.
+// BenchmarkGroupBy groups the rows of a table of seven columns, like BENCH=tables.
 func BenchmarkGroupBy(b *testing.B) {
 	cities := []string{"Berlin", "Köln", "New York", "Paris", "São Paulo"}
 	notes := []string{"plain", `"with, comma"`, `"with ""quotes"""`, "a longer note without anything", "\"two\nlines\""}

@@ -18,7 +18,7 @@ type scanned struct {
 	ctx context.Context // of the query
 }
 
-// BestIndex says what a scan costs: it always reads the whole table.
+// BestIndex reports the cost of a scan, which always reads the whole table.
 func (s *scanned) BestIndex(info *sqlite3.IndexInfo) error {
 	info.EstimatedRows = max(1, s.Text.Size()/100)
 	info.EstimatedCost = float64(s.Text.Size())
@@ -38,22 +38,23 @@ func (s *scanned) Open() (sqlite3.VTabCursor, error) {
 	return &csvCursor{cursor: c}, nil
 }
 
-// cursor reads the rows of a table in their order.
+// cursor reads the rows of a table in order.
 type cursor struct {
 	table *table
 	ctx   context.Context //nolint:containedctx // as above
-	text  *bigtext.Text   // with the rows
+	text  *bigtext.Text   // contains the rows
 	rows  *tables.Scanner
 	row   int64
 	atEnd bool
 }
 
-// begin goes back to the first row.
+// begin returns to the first row.
 func (c *cursor) begin() {
 	c.rows, c.row, c.atEnd = c.table.scan(c, c.text.Size()), 0, false
 }
 
-// ReadAt reads the text for the rows. It ends with the query: blank lines are no rows.
+// ReadAt reads the text of the rows. It ends with the query, because a scan of blank lines returns
+// no rows.
 func (c *cursor) ReadAt(p []byte, off int64) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
@@ -61,7 +62,7 @@ func (c *cursor) ReadAt(p []byte, off int64) (int, error) {
 	return c.text.ReadAt(p, off)
 }
 
-// moved takes the outcome of reading a row.
+// moved records the outcome of reading a row.
 func (c *cursor) moved(err error) error {
 	c.row++
 	if errors.Is(err, io.EOF) {
@@ -78,7 +79,7 @@ func (c *cursor) EOF() bool { return c.atEnd }
 
 func (c *cursor) RowID() (int64, error) { return c.row, nil }
 
-// csvCursor reads the rows of CSV.
+// csvCursor reads CSV rows.
 type csvCursor struct {
 	cursor
 
@@ -102,12 +103,12 @@ func (c *csvCursor) Column(ctx sqlite3.Context, n int) error {
 	return nil
 }
 
-// jsonCursor reads the rows of JSON Lines.
+// jsonCursor reads rows of JSON Lines.
 type jsonCursor struct {
 	cursor
 
 	line   []byte
-	values [][]byte // as they are written; nil for one that the line lacks
+	values [][]byte // as written; nil for one missing from the line
 }
 
 func (c *jsonCursor) Filter(int, string, ...sqlite3.Value) error {

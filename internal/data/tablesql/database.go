@@ -15,14 +15,14 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// KindDatabase is the kind of the files that SQLite reads itself. These are hostile: SQLite runs in
+// KindDatabase is the kind of files that SQLite itself reads. These are hostile: SQLite runs in
 // WebAssembly, trusts no schema, and opens no other file.
 const KindDatabase bigtext.Kind = "sqlite"
 
-// ErrDatabase is the error of a database that cannot be read.
+// ErrDatabase reports a database that cannot be read.
 var ErrDatabase = errors.New("the database cannot be read")
 
-// The bounds of reading a database.
+// Bounds on reading a database.
 const (
 	databaseTime   = 2 * time.Minute
 	databasePerMiB = time.Second
@@ -34,8 +34,8 @@ const (
 // fileSchema is the name of the database while its tables are read.
 const fileSchema = "file"
 
-// ListDatabase returns the tables and views of a database, without a way to read them. A file that
-// cannot be read is [ErrDatabase].
+// ListDatabase returns the tables and views of a database, without a way to read them. The error is
+// [ErrDatabase] for a file that cannot be read.
 func ListDatabase(ctx context.Context, file *bigtext.Text) ([]bigtext.Table, error) {
 	var list []bigtext.Table
 	err := withDatabase(ctx, file, func(db *sqlite3.Conn) error {
@@ -48,7 +48,7 @@ func ListDatabase(ctx context.Context, file *bigtext.Text) ([]bigtext.Table, err
 			if ctx.Err() != nil || errors.Is(err, sqlite3.NOMEM) {
 				return err
 			}
-			if err == nil { // else it is of a module that is not here, or a view of a missing table
+			if err == nil { // otherwise it needs a missing module, or is a view of a missing table
 				list = append(list, bigtext.Table{Name: name, Columns: columns, Rows: -1})
 			}
 		}
@@ -57,7 +57,7 @@ func ListDatabase(ctx context.Context, file *bigtext.Text) ([]bigtext.Table, err
 	return list, err
 }
 
-// listNames returns the names of tables and views, the tables first.
+// listNames returns the names of tables and views, tables first.
 func listNames(db *sqlite3.Conn) (names []string, err error) {
 	stmt, _, err := db.Prepare(`SELECT name FROM file.sqlite_schema WHERE type IN ('table', 'view')
 		AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY type, rowid LIMIT ` + strconv.Itoa(maxTables))
@@ -91,8 +91,8 @@ func selectAll(db *sqlite3.Conn, table string) (*sqlite3.Stmt, error) {
 	return stmt, err
 }
 
-// WriteRows writes the rows of a table of a database, as objects of JSON, one on each line. Bytes
-// are in hexadecimal digits.
+// WriteRows writes the rows of a table of a database, as JSON objects, one per line. Bytes are
+// written in hexadecimal.
 func WriteRows(ctx context.Context, file *bigtext.Text, table string, lines io.Writer) error {
 	return withDatabase(ctx, file, func(db *sqlite3.Conn) error {
 		stmt, err := selectAll(db, table)
@@ -125,7 +125,7 @@ func WriteRows(ctx context.Context, file *bigtext.Text, table string, lines io.W
 	})
 }
 
-// withDatabase calls use with an engine that has the file alone, within the bounds.
+// withDatabase calls use with an engine that has only this file, within the bounds.
 func withDatabase(parent context.Context, file *bigtext.Text, use func(db *sqlite3.Conn) error) (err error) {
 	limit := databaseTime + databasePerMiB*time.Duration(file.Size()>>20)
 	ctx, cancel := context.WithTimeout(parent, limit)
@@ -154,7 +154,7 @@ func withDatabase(parent context.Context, file *bigtext.Text, use func(db *sqlit
 		return fmt.Errorf("%w: this takes more than %s", ErrDatabase, limit)
 	case errors.As(err, &code):
 		reason, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "sqlite3: "), ": unable to open database: ")
-		return fmt.Errorf("%w: %s", ErrDatabase, reason) // not the name by which the engine knows the file
+		return fmt.Errorf("%w: %s", ErrDatabase, reason) // without the engine's name for the file
 	case errors.Is(err, errEngine):
 		return fmt.Errorf("%w: %w", ErrDatabase, err)
 	}

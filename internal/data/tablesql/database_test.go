@@ -26,7 +26,7 @@ const shop = `
 	CREATE VIEW broken AS SELECT * FROM missing;
 `
 
-// makeDatabase returns a database that some SQL has made.
+// makeDatabase returns a database created by a script.
 func makeDatabase(tb testing.TB, script string) []byte {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "made.db")
@@ -44,7 +44,7 @@ func makeDatabase(tb testing.TB, script string) []byte {
 	return data
 }
 
-// asContext returns a database as package inputs opens it.
+// asContext returns a database as opened by package inputs.
 func asContext(tb testing.TB, data []byte) *bigtext.Text {
 	tb.Helper()
 	text := bigtext.FromBytes("made.db", data)
@@ -117,7 +117,7 @@ func TestRowsOfADatabase(t *testing.T) {
 	}
 }
 
-// TestASheetIsATable queries tables of JSON that are read when a query needs them.
+// TestASheetIsATable queries tables of JSON that are read only when a query needs them.
 func TestASheetIsATable(t *testing.T) {
 	read := map[string]int{}
 	table := func(name, rows string, columns ...bigtext.Column) bigtext.Table {
@@ -186,7 +186,7 @@ func TestHostileDatabases(t *testing.T) {
 	}
 }
 
-// useDatabase does with a hostile file what a session does.
+// useDatabase does with a hostile file what a session would.
 func useDatabase(t *testing.T, data []byte) {
 	t.Helper()
 	text := bigtext.FromBytes("bad.db", data)
@@ -206,7 +206,7 @@ func useDatabase(t *testing.T, data []byte) {
 	}
 	text.MarkTables(list)
 	if tables := New([]Source{{[]string{"context"}, text}}, DefaultLimits()); tables != nil {
-		_, _ = tables.Query(t.Context(), "select * from context", nil) // an error is as good
+		_, _ = tables.Query(t.Context(), "select * from context", nil) // an error is fine, too
 	}
 }
 

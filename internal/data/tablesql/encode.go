@@ -74,7 +74,7 @@ func appendValue(out []byte, stmt *sqlite3.Stmt, i int) ([]byte, error) {
 	return append(out, "null"...), nil
 }
 
-// appendFloat writes a number that Python reads as a float.
+// appendFloat appends a number that Python reads as a float.
 func appendFloat(out []byte, f float64) []byte {
 	switch {
 	case math.IsInf(f, 1):
@@ -89,7 +89,7 @@ func appendFloat(out []byte, f float64) []byte {
 	return strconv.AppendFloat(out, f, 'e', -1, 64)
 }
 
-// appendString writes a JSON string. A byte that is not UTF-8 becomes a lone surrogate, as in the
+// appendString appends a JSON string. A byte that is not UTF-8 becomes a lone surrogate, as in the
 // texts that snippets see.
 func appendString(out, text []byte) []byte {
 	const hex = "0123456789abcdef"
@@ -113,7 +113,7 @@ func appendString(out, text []byte) []byte {
 	return append(out, '"')
 }
 
-// bind gives a statement its parameters.
+// bind sets the parameters of a statement.
 func bind(stmt *sqlite3.Stmt, params json.RawMessage) error {
 	var given any
 	if len(params) > 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// engine is SQLite, the files that it may read, and the disk for what it sorts.
+// engine is SQLite, with the files that it may read, and the disk for its sorting.
 type engine struct {
 	*sqlite3.Conn
 
@@ -29,15 +29,15 @@ type engine struct {
 	disk   *spill
 }
 
-// sortShare is the part of the memory, one in so many, that a sort fills before it writes to the disk.
-// Its buffer doubles, so it needs up to three times as much.
+// sortShare is the divisor for the part of the memory that a sort fills before it writes to the
+// disk. Its buffer doubles, so it needs up to three times as much.
 const sortShare = 4
 
-// turn bounds how many engines there are at the same time in this process.
+// turn bounds the engines in this process at a time.
 var turn = semaphore.NewWeighted(int64(max(2, runtime.NumCPU())))
 
-// withEngine calls use with an engine without tables, with bytes of memory and disk. A panic of the
-// engine is an error.
+// withEngine calls use with an engine without tables, with the given memory and disk in bytes. A
+// panic of the engine becomes an error.
 func withEngine(ctx context.Context, memory, disk int64, use func(e *engine) error) (err error) {
 	if err := turn.Acquire(ctx, 1); err != nil {
 		return err
@@ -58,12 +58,12 @@ func withEngine(ctx context.Context, memory, disk int64, use func(e *engine) err
 	return use(e)
 }
 
-// errEngine is the error of an engine that has done what it cannot do.
+// errEngine reports an engine that failed unexpectedly.
 var errEngine = errors.New("SQLite has failed")
 
-// asError returns the error of a panic in the engine, of which it makes use if it has no more
-// memory. A database that is damaged may also bring it to read beyond its memory, and so may names
-// that are longer than its package expects.
+// asError returns the error for a panic of the engine, which panics when it has no more memory. A
+// damaged database may also make it read beyond its memory, and so may names longer than its
+// package expects.
 func asError(p any) error {
 	err, isError := p.(error)
 	if !isError {
@@ -75,7 +75,7 @@ func asError(p any) error {
 	return fmt.Errorf("%w: %w", errEngine, err)
 }
 
-// openEngine starts an engine, see withEngine.
+// openEngine starts an engine: see withEngine.
 func openEngine(ctx context.Context, memory, disk int64) (*engine, error) {
 	e := &engine{disk: newSpill(disk)}
 	db, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, memory), "file::memory:?vfs="+e.disk.name)
@@ -96,7 +96,7 @@ func openEngine(ctx context.Context, memory, disk int64) (*engine, error) {
 		db.HardHeapLimit(memory - 4<<20)
 		_, err = db.Config(sqlite3.DBCONFIG_TRUSTED_SCHEMA, false)
 	}
-	if err == nil { // the views of a database use them, too
+	if err == nil { // views of a database use them, too
 		err = replaceFunctions(db)
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func openEngine(ctx context.Context, memory, disk int64) (*engine, error) {
 // lastFile numbers the files of all engines.
 var lastFile atomic.Int64
 
-// attach makes a file the schema with a name.
+// attach attaches a file as the schema with a name.
 func (e *engine) attach(schema string, file *bigtext.Text) error {
 	name := "rlm-" + strconv.FormatInt(lastFile.Add(1), 10)
 	readervfs.Create(name, ioutil.NewSizeReaderAt(io.NewSectionReader(file, 0, file.Size())))
@@ -119,7 +119,7 @@ func (e *engine) attach(schema string, file *bigtext.Text) error {
 	return e.Exec("ATTACH " + sqlite3.Quote(place.String()) + " AS " + quoteName(schema))
 }
 
-// close frees the memory and the files of an engine, also after a panic in it.
+// close frees the memory and the files of an engine, even after a panic in it.
 func (e *engine) close() {
 	defer e.disk.forget()
 	defer func() {

@@ -14,8 +14,8 @@ import (
 )
 
 // replaceFunctions replaces functions of SQLite whose time grows with the square of their
-// arguments. They read the texts where SQLite has them, so that the memory of an engine can be taken
-// away from them, too.
+// arguments. The replacements read texts in SQLite's memory, so that they, too, stop when the
+// memory of an engine is taken away.
 func replaceFunctions(db *sqlite3.Conn) error {
 	const flags = sqlite3.DETERMINISTIC | sqlite3.INNOCUOUS
 	for _, f := range []struct {
@@ -51,8 +51,8 @@ func hasNull(args []sqlite3.Value) bool {
 	return false
 }
 
-// instr returns the place of the first occurrence, from 1, or 0. It counts characters, in blobs
-// bytes.
+// instr returns the position of the first occurrence, from 1, or 0. It counts characters, or bytes
+// in blobs.
 func instr(ctx sqlite3.Context, args ...sqlite3.Value) {
 	if hasNull(args) {
 		return
@@ -88,7 +88,7 @@ func replace(ctx sqlite3.Context, args ...sqlite3.Value) {
 	ctx.ResultText(string(bytes.ReplaceAll(text, old, with)))
 }
 
-// trimmer removes characters that are in the second argument.
+// trimmer returns a function that trims the characters in the second argument.
 func trimmer(trim func([]byte, func(rune) bool) []byte) sqlite3.ScalarFunction {
 	return func(ctx sqlite3.Context, args ...sqlite3.Value) {
 		if hasNull(args) {
@@ -110,8 +110,8 @@ func setOf(text []byte) map[rune]bool {
 	return set
 }
 
-// unhex returns the bytes of hexadecimal digits, without the characters of the second argument
-// between them; NULL if there is any other character.
+// unhex returns the bytes for hexadecimal digits, ignoring characters of the second argument
+// between them; it returns NULL if there is any other character.
 func unhex(ctx sqlite3.Context, args ...sqlite3.Value) {
 	if hasNull(args) {
 		return
@@ -145,13 +145,14 @@ func digit(c byte) byte {
 	return c&^0x20 - 'A' + 10
 }
 
-// pattern is a pattern of REGEXP, and how many characters it stands for at most, all repeats included.
+// pattern is a pattern of REGEXP, with an upper bound on its number of characters, including all
+// repeats.
 type pattern struct {
 	*regexp.Regexp
 	states int
 }
 
-// The bounds of a pattern. The time of a match grows with its states for each byte of the text.
+// Bounds of a pattern. The time of a match grows with its states for each byte of the text.
 const (
 	maxStates = 1000
 	maxWork   = 200_000_000 // a few seconds
@@ -159,7 +160,7 @@ const (
 
 var codePoint = lazyregexp.New(`\\\\|\\u[0-9A-Fa-f]{4}`)
 
-// matcher returns the function of the operator REGEXP. Its first argument is the pattern.
+// matcher returns the function for the operator REGEXP. Its first argument is the pattern.
 func matcher(flags syntax.Flags) sqlite3.ScalarFunction {
 	return func(ctx sqlite3.Context, args ...sqlite3.Value) {
 		if hasNull(args) {
@@ -184,7 +185,7 @@ func matcher(flags syntax.Flags) sqlite3.ScalarFunction {
 	}
 }
 
-// compile compiles a pattern as SQLite's own REGEXP has it.
+// compile compiles a pattern like SQLite's own REGEXP.
 func compile(text string, flags syntax.Flags) (*pattern, error) {
 	if len(text) > bounds[sqlite3.LIMIT_LIKE_PATTERN_LENGTH] {
 		return nil, errors.New("the pattern of REGEXP is too long: filter in the snippet")
@@ -226,7 +227,7 @@ func countStates(re *syntax.Regexp) int {
 	return n
 }
 
-// refuse says that a function is missing.
+// refuse returns a function that reports itself as missing.
 func refuse(name string) sqlite3.ScalarFunction {
 	return func(ctx sqlite3.Context, _ ...sqlite3.Value) {
 		ctx.ResultError(errors.New(name + " is missing, because its time has no bound: " +

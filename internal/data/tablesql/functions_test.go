@@ -77,8 +77,8 @@ func askOne(t *testing.T, db *sqlite3.Conn, query, a, b string) string {
 	return stmt.ColumnText(0)
 }
 
-// slow are calls of functions that take hours in SQLite, and that the end of a query's time does not
-// interrupt.
+// slow are calls of functions that take hours in SQLite, and that are not interrupted at the end of
+// a query's time.
 var slow = map[string]string{
 	"unhex": "length(unhex(printf('%.*c', 4000000, 'z'), printf('%.*c', 4000000, 'y') || 'z'))",
 	"instr": "instr(printf('%.*c', 4000000, 'z'), printf('%.*c', 2000000, 'z') || 'y')",
@@ -132,7 +132,7 @@ func TestPatternsAreThoseOfSQLite(t *testing.T) {
 	}
 }
 
-// TestFunctionsTakeTimeInProportionToTheirArguments also in the views of a database.
+// TestFunctionsTakeTimeInProportionToTheirArguments, including those in the views of a database.
 func TestFunctionsTakeTimeInProportionToTheirArguments(t *testing.T) {
 	for name, call := range slow {
 		t.Run(name, func(t *testing.T) {

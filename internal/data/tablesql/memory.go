@@ -11,22 +11,23 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// memory is what an engine has reserved. SQLite looks at its context only between two operations,
-// and one of them may take days: LIKE over a long text, a power with a million digits, a step of the
-// compiler. All of them need memory, so an engine that goes on after the end of its context loses it:
-// the next access panics in the engine's goroutine, which recovers.
+// memory is the memory that an engine has reserved. SQLite checks its context only between two
+// operations, and one of them may take days: LIKE over a long text, a power with a million digits,
+// a step of the compiler. All of them need memory, so an engine that continues after the end of its
+// context loses it: the next access panics in the engine's goroutine, which recovers.
 type memory struct {
 	ignore func() bool // ends the wait for the context
 
 	mu    sync.Mutex
-	bytes []byte // nil once they are given back, and where they cannot be taken away
+	bytes []byte // nil after their release, and where they cannot be taken away
 	timer *time.Timer
 }
 
-// patience is how long an engine may go on after the end of its context. Most need less.
+// patience is how long an engine may continue after the end of its context. Most need less.
 const patience = 50 * time.Millisecond
 
-// watchMemory takes the memory of an engine away after the end of a context. Drop the memory.
+// watchMemory takes away the memory of an engine after the end of a context. The caller must drop
+// the memory.
 func watchMemory(ctx context.Context, db *sqlite3.Conn) (*memory, error) {
 	m := &memory{}
 	if canTake {
@@ -54,7 +55,7 @@ func (m *memory) take() {
 	}
 }
 
-// drop gives the memory back, and reports whether it could. The engine is then gone.
+// drop releases the memory, and reports whether it could. The engine is then unusable.
 func (m *memory) drop() bool {
 	m.ignore()
 	m.mu.Lock()
@@ -68,8 +69,8 @@ func (m *memory) drop() bool {
 	return bytes != nil && unmap(bytes) == nil
 }
 
-// findMemory returns all bytes that an engine has reserved, those that it does not use yet included.
-// The package of the engine has no function for this.
+// findMemory returns all bytes that an engine has reserved, including those that it does not use
+// yet. The engine's package has no function for this.
 func findMemory(db *sqlite3.Conn) ([]byte, error) {
 	v := reflect.ValueOf(db)
 	for _, field := range []string{"wrp", "Memory", "Buf"} {

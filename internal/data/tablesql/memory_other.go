@@ -4,7 +4,7 @@ package tablesql
 
 import "errors"
 
-// canTake is false: an operation of SQLite goes on until it ends.
+// canTake is false: an operation of SQLite continues until it ends.
 const canTake = false
 
 func forbid([]byte) {}

@@ -6,10 +6,10 @@ import "golang.org/x/sys/unix"
 
 const canTake = true
 
-// forbid makes each access fault.
+// forbid makes every access fault.
 func forbid(bytes []byte) {
 	_ = unix.Mprotect(bytes, unix.PROT_NONE) // whole pages that are mapped
 }
 
-// unmap gives back what the engine has mapped by the same function.
+// unmap releases memory that the engine mapped with the same function.
 func unmap(bytes []byte) error { return unix.Munmap(bytes) }

@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// endless are values that take one operation of SQLite from many seconds to days. It does not look at
-// the context meanwhile.
+// endless are values for which a single operation of SQLite takes from many seconds to days,
+// without checking the context.
 var endless = map[string]string{
 	"like":    "printf('%.*c', 8000000, 'a') like '%" + strings.Repeat("a", 90) + "b%b%'",
 	"glob":    "printf('%.*c', 8000000, 'a') glob '*" + strings.Repeat("a", 90) + "b*b*'",
 	"decimal": "length(decimal_pow2(20000))",
 	"collate": "(select length(max(x collate decimal)) from " +
 		"(select printf('%.*c', 3000000, '1') || value x from generate_series(1, 1000)))",
-	// To package bytes, the end of this needle has the hash of aaaaaaaa.
+	// To package bytes, the end of this needle has the same hash as aaaaaaaa.
 	"instr":   "instr(printf('%.*c', 8000000, 'a'), printf('%.*c', 4000000, 'a') || 'gmecabry')",
 	"replace": "replace(printf('%.*c', 8000000, 'a'), printf('%.*c', 4000000, 'a') || 'gmecabry', '')",
 }
 
-// TestEachOperationEndsWithItsQuery and the engine of the next query is none the worse.
+// TestEachOperationEndsWithItsQuery, without affecting the engine of the next query.
 func TestEachOperationEndsWithItsQuery(t *testing.T) {
 	tables := usual(t)
 	errOver := errors.New("the time is over")
@@ -51,7 +51,7 @@ func TestEachOperationEndsWithItsQuery(t *testing.T) {
 	}
 }
 
-// TestEnginesGiveTheirMemoryBack also after they have run out of it, or have lost it.
+// TestEnginesGiveTheirMemoryBack, even after they ran out of it, or lost it.
 func TestEnginesGiveTheirMemoryBack(t *testing.T) {
 	const memory = 256 << 20 // reserved by each engine
 	limits := DefaultLimits()
@@ -73,7 +73,8 @@ func TestEnginesGiveTheirMemoryBack(t *testing.T) {
 	}
 }
 
-// reserved returns how many bytes of addresses the process has reserved, where the system can tell.
+// reserved returns how many bytes of address space the process has reserved, if the system reports
+// it.
 func reserved(t *testing.T) int {
 	t.Helper()
 	if runtime.GOOS != "linux" {

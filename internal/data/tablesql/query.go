@@ -24,7 +24,7 @@ type Limits struct {
 	Bytes  int // of the rows in JSON
 }
 
-// DefaultLimits are those of a session.
+// DefaultLimits returns the limits of a session.
 func DefaultLimits() Limits {
 	return Limits{Time: 5 * time.Minute, Memory: 256 << 20, Disk: 4 << 30, Rows: 100_000, Bytes: 32 << 20}
 }
@@ -36,18 +36,18 @@ type Tables struct {
 	limits  Limits
 }
 
-// schema is a context of several tables: SQLite finds each by its own name, and by the name of the
-// context and its own.
+// schema is a context with several tables: SQLite finds each by its own name, and by the name of
+// the context and its own.
 type schema struct {
 	name     string
 	database *bigtext.Text // nil if SQLite does not read the file
 }
 
-// maxSchemas is how many databases SQLite attaches.
+// maxSchemas bounds the databases that SQLite attaches.
 const maxSchemas = 10
 
-// New returns the sources that are tables, nil if there is none. To SQLite, names that differ only
-// in upper and lower case are the same: such names are nobody's.
+// New returns the sources that are tables, or nil if none is. SQLite does not distinguish names
+// that differ only in case, so such names are not assigned to any table.
 func New(sources []Source, limits Limits) *Tables {
 	t := &Tables{limits: limits}
 	uses := map[string]int{}
@@ -70,7 +70,8 @@ func New(sources []Source, limits Limits) *Tables {
 	return t
 }
 
-// addSchema makes a schema of a source, and returns its name; empty if it has none.
+// addSchema creates a schema for a source, and returns its name, or an empty string if the source
+// needs none.
 func (t *Tables) addSchema(source Source) string {
 	name := source.Names[0]
 	isOwn := strings.EqualFold(name, "main") || strings.EqualFold(name, "temp")
@@ -87,7 +88,7 @@ func (t *Tables) addSchema(source Source) string {
 	return name
 }
 
-// Describe returns a line for each table.
+// Describe returns one line per table.
 func (t *Tables) Describe() string {
 	const most = 20
 	var lines []string
@@ -103,7 +104,7 @@ func (t *Tables) Describe() string {
 	return strings.Join(lines, "\n")
 }
 
-// The bounds of what a query may be and compute.
+// Bounds on the size and the computations of a query.
 var bounds = map[sqlite3.LimitCategory]int{
 	sqlite3.LIMIT_LENGTH:              8 << 20, // bytes of a value
 	sqlite3.LIMIT_SQL_LENGTH:          maxQuery,
@@ -123,8 +124,8 @@ const (
 	maxParameters = 10_000
 )
 
-// Query runs a query, and returns its rows as JSON: a list of objects with the columns in their
-// order. Parameters are a list for ?, or an object for :name.
+// Query runs a query, and returns its rows as JSON: a list of objects with the columns in order.
+// Parameters are a list for ?, or an object for :name.
 func (t *Tables) Query(ctx context.Context, sql string, params json.RawMessage) (rows json.RawMessage, err error) {
 	if len(sql) > maxQuery {
 		return nil, fmt.Errorf("the query is too long: %d bytes, but at most %d are allowed", len(sql), maxQuery)
@@ -132,7 +133,7 @@ func (t *Tables) Query(ctx context.Context, sql string, params json.RawMessage) 
 
 	ctx, cancel := context.WithTimeoutCause(ctx, t.limits.Time, fmt.Errorf(
 		"sql: the query takes more than %s: ask for less, or join a smaller part: "+
-			"WITH part AS MATERIALIZED (SELECT ...)", t.limits.Time)) //nolint:misspell // SQL has it so
+			"WITH part AS MATERIALIZED (SELECT ...)", t.limits.Time)) //nolint:misspell // SQL's spelling
 	defer cancel()
 	err = withEngine(ctx, t.limits.Memory, t.limits.Disk, func(e *engine) (err error) {
 		if err = t.equip(ctx, e); err == nil {
@@ -146,7 +147,7 @@ func (t *Tables) Query(ctx context.Context, sql string, params json.RawMessage) 
 	return rows, nil
 }
 
-// equip gives an engine the tables, and lets it select only.
+// equip provides an engine with the tables, and restricts it to selecting.
 func (t *Tables) equip(ctx context.Context, e *engine) error {
 	for _, schema := range t.schemas {
 		var err error
@@ -174,8 +175,8 @@ func (t *Tables) equip(ctx context.Context, e *engine) error {
 	return e.SetAuthorizer(authorize)
 }
 
-// mount makes the table known by all of its names. A table that cannot be read is missing, and a
-// query that names it says why.
+// mount registers the table under all of its names. A table that cannot be read is missing, and a
+// query that names it reports the reason.
 func (t *table) mount(ctx context.Context, db *sqlite3.Conn) error {
 	if t.isDatabase() {
 		return t.nameFirst(db)
@@ -187,7 +188,7 @@ func (t *table) mount(ctx context.Context, db *sqlite3.Conn) error {
 		return &scanned{t, ctx}, db.DeclareVTab(t.declare())
 	}
 	if err := t.prepare(); err != nil {
-		return nil //nolint:nilerr // listTables says why
+		return nil //nolint:nilerr // listTables reports it
 	}
 
 	names := make([]string, 0, len(t.Names)+1)
@@ -198,7 +199,7 @@ func (t *table) mount(ctx context.Context, db *sqlite3.Conn) error {
 		names = append(names, t.inside.quote())
 	}
 	for _, name := range names {
-		module := "text_" + name // a name of SQLite's own modules stays theirs
+		module := "text_" + name // avoids the names of SQLite's own modules
 		//nolint:staticcheck // the method that replaces it needs a later Go
 		if err := sqlite3.CreateModule(db, module, construct, construct); err != nil {
 			return err
@@ -210,7 +211,7 @@ func (t *table) mount(ctx context.Context, db *sqlite3.Conn) error {
 	return nil
 }
 
-// nameFirst gives the first table of a database the names of its context.
+// nameFirst gives the names of its context to the first table of a database.
 func (t *table) nameFirst(db *sqlite3.Conn) error {
 	for _, name := range t.Names {
 		if t.inside.table == "" {
@@ -223,7 +224,7 @@ func (t *table) nameFirst(db *sqlite3.Conn) error {
 	return nil
 }
 
-// authorize lets a query select, and nothing else.
+// authorize allows a query to select, and nothing else.
 func authorize(
 	action sqlite3.AuthorizerActionCode, _, name, _, _ string,
 ) sqlite3.AuthorizerReturnCode {
@@ -257,7 +258,7 @@ func (t *Tables) run(db *sqlite3.Conn, sql string, params json.RawMessage) (json
 	return t.encodeRows(stmt)
 }
 
-// explain returns an error that says what to do.
+// explain returns an error that tells the model what to do.
 func (t *Tables) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -285,7 +286,7 @@ func (t *Tables) explain(ctx context.Context, err error) error {
 	return errors.New(text)
 }
 
-// listTables names the tables, and says why some cannot be read.
+// listTables lists the tables, and the reasons why some cannot be read.
 func (t *Tables) listTables() string {
 	var names, all []string
 	for _, table := range t.list {

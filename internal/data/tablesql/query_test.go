@@ -22,7 +22,7 @@ const events = `{"id": 1, "tags": ["a", "b"], "ok": true, "x": {"y": "é"}}
 {"id": 3, "ok": false, "s": "q\u0041"}
 `
 
-// open returns tables of texts by their names.
+// open returns tables of texts, by name.
 func open(t *testing.T, limits Limits, texts map[string]string) *Tables {
 	t.Helper()
 	var sources []Source
@@ -125,7 +125,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestAttacks has queries that must end with an error, in bounded time and memory.
+// TestAttacks runs queries that must end with an error, in bounded time and memory.
 func TestAttacks(t *testing.T) {
 	patient := Limits{Time: 5 * time.Minute, Memory: 64 << 20, Rows: 1000, Bytes: 1 << 20}
 	hasty := patient
@@ -191,7 +191,7 @@ func TestAttacks(t *testing.T) {
 		t.Run(fmt.Sprintf("%.60s", query), func(t *testing.T) {
 			asked := tables
 			if says == "" || strings.Contains(says, "takes more than 300ms") {
-				asked = soon // the time may be what ends it
+				asked = soon // time may be what ends it
 			}
 
 			rows, err := asked.Query(t.Context(), query, nil)
@@ -215,7 +215,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestLinesOfManyKeys has an object of more keys than a table has columns.
+// TestLinesOfManyKeys uses an object with more keys than a table has columns.
 func TestLinesOfManyKeys(t *testing.T) {
 	keys := make([]string, maxColumns+2)
 	for i := range keys {
@@ -232,7 +232,7 @@ func TestLinesOfManyKeys(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreTooLongForSQLite are an error, not a panic.
+// TestNamesThatAreTooLongForSQLite cause an error, not a panic.
 func TestNamesThatAreTooLongForSQLite(t *testing.T) {
 	name := strings.Repeat("k", 2_000_000)
 	tables := open(t, DefaultLimits(), map[string]string{"wide.jsonl": `{"` + name + `":1,"short":2}` + "\n"})

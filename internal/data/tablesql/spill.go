@@ -11,36 +11,36 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// spill is the disk of an engine. SQLite sorts the rows of GROUP BY and ORDER BY, and writes what
-// is too large for memory into temporary files, which have no name. Their bytes are bounded, and
-// take at most half of the free space. There are no other files.
+// spill is the disk of an engine. SQLite sorts the rows of GROUP BY and ORDER BY, and writes data
+// too large for memory to temporary files, which have no name. Their size is bounded, and they
+// occupy at most half of the free space. There are no other files.
 type spill struct {
 	name    string
 	left    int64
 	used    int64
-	checked int64             // how many bytes may be used until the next look at the free space
-	files   map[*spilled]bool // those that are open
+	checked int64             // bytes that may be used until the next check of the free space
+	files   map[*spilled]bool // the open files
 }
 
-// spaceStep is how many bytes the files grow between two looks at the free space.
+// spaceStep is how many bytes the files grow between two checks of the free space.
 const spaceStep = 1 << 20
 
-// newSpill makes a disk for one engine, which opens its database with its name.
+// newSpill creates a disk for one engine, which opens its database with the disk's name.
 func newSpill(size int64) *spill {
 	s := &spill{name: "rlm-spill-" + strconv.FormatInt(lastFile.Add(1), 10), left: size, files: map[*spilled]bool{}}
 	vfs.Register(s.name, s)
 	return s
 }
 
-// forget ends the use of the disk. An engine that ran out of memory has left its files open.
+// forget releases the disk. An engine that ran out of memory has left its files open.
 func (s *spill) forget() {
 	vfs.Unregister(s.name)
 	for file := range s.files {
-		_ = file.Close() // nobody reads it any more
+		_ = file.Close() // no longer read
 	}
 }
 
-// Open makes a temporary file.
+// Open creates a temporary file.
 func (s *spill) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	if name != "" || flags&vfs.OPEN_DELETEONCLOSE == 0 {
 		return nil, 0, sqlite3.CANTOPEN
@@ -55,16 +55,16 @@ func (s *spill) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, e
 	return f, flags, nil
 }
 
-// Delete finds nothing.
+// Delete never finds a file.
 func (s *spill) Delete(string, bool) error { return sqlite3.IOERR_DELETE_NOENT }
 
-// Access finds nothing.
+// Access never finds a file.
 func (s *spill) Access(string, vfs.AccessFlag) (bool, error) { return false, nil }
 
-// FullPathname leaves a name as it is.
+// FullPathname returns a name unchanged.
 func (s *spill) FullPathname(name string) (string, error) { return name, nil }
 
-// spilled is a temporary file, as long as the bytes that it took from the disk.
+// spilled is a temporary file. Its size counts against the disk.
 type spilled struct {
 	vfs.File
 
@@ -72,7 +72,7 @@ type spilled struct {
 	size int64
 }
 
-// WriteAt writes, unless the file then has more bytes than the disk has left.
+// WriteAt writes, unless the file would then exceed the disk.
 func (f *spilled) WriteAt(data []byte, offset int64) (int, error) {
 	end := offset + int64(len(data))
 	if err := f.resize(max(f.size, end)); err != nil {
@@ -86,7 +86,7 @@ func (f *spilled) WriteAt(data []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// Truncate gives bytes back, or takes more.
+// Truncate releases bytes, or claims more.
 func (f *spilled) Truncate(size int64) error {
 	if err := f.resize(size); err != nil {
 		return err
@@ -94,9 +94,9 @@ func (f *spilled) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// Close gives all bytes back.
+// Close releases all bytes.
 func (f *spilled) Close() error {
-	_ = f.resize(0) // which always fits
+	_ = f.resize(0) // always fits
 	delete(f.disk.files, f)
 	return f.File.Close()
 }

@@ -57,7 +57,7 @@ func TestSortsLargerThanMemoryUseTheDisk(t *testing.T) {
 	}
 }
 
-// countFiles counts the open files of this process, where the system can tell.
+// countFiles counts the open files of this process, if the system reports them.
 func countFiles(t *testing.T) int {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -89,7 +89,7 @@ func TestASortThatIsTooLargeSaysSo(t *testing.T) {
 	}
 }
 
-// TestSortsLeaveHalfOfTheDisk: a file takes no more than half of the space that was free.
+// TestSortsLeaveHalfOfTheDisk: a file occupies at most half of the space that was free.
 func TestSortsLeaveHalfOfTheDisk(t *testing.T) {
 	disk := newSpill(1 << 62)
 	defer disk.forget()
@@ -102,7 +102,7 @@ func TestSortsLeaveHalfOfTheDisk(t *testing.T) {
 	}
 
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
-		return // no look at the free space
+		return // the free space is not checked
 	}
 	disk.used = 1 << 60 // more than any disk has
 	if _, err := file.WriteAt([]byte("a"), 1); !errors.Is(err, sqlite3.FULL) {

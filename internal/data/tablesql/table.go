@@ -15,13 +15,13 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Source is a text that may be a table or have some, and the names by which queries know it.
+// Source is a text that may be a table or contain some, with its names in queries.
 type Source struct {
 	Names []string
 	Text  *bigtext.Text
 }
 
-// IsTable reports whether the text is CSV or JSON Lines, or of a file with tables.
+// IsTable reports whether the text is CSV or JSON Lines, or comes from a file with tables.
 func (s Source) IsTable() bool {
 	if s.Text == nil || len(s.Text.Tables()) > 0 {
 		return s.Text != nil
@@ -32,17 +32,17 @@ func (s Source) IsTable() bool {
 // isDatabase reports whether SQLite itself reads the file.
 func (s Source) isDatabase() bool { return s.Text.Kind() == KindDatabase }
 
-// table is a table whose columns are known.
+// table is a table with known columns.
 type table struct {
-	Source           // its names are those of the table
-	number int       // in the file; -1 if the text is the table
-	inside placeName // among the tables of the file
+	Source           // with the names of the table
+	number int       // in the file; -1 if the text itself is the table
+	inside placeName // its place among the tables of the file
 
 	once    sync.Once
 	err     error // why it cannot be read
 	layout  tables.Layout
 	columns []column
-	places  map[string]int // of the columns of JSON Lines, by their keys as they are written
+	places  map[string]int // of the columns of JSON Lines, by key as written
 }
 
 // newTables returns the tables of a source.
@@ -72,10 +72,10 @@ type placeName struct{ schema, table string }
 
 func (p placeName) String() string { return showName(p.schema) + "." + showName(p.table) }
 
-// quote returns the name as SQL has it for any name.
+// quote returns the name quoted for SQL.
 func (p placeName) quote() string { return quoteName(p.schema) + "." + quoteName(p.table) }
 
-// listNames returns all names of the table, as a query can write them.
+// listNames returns all names of the table, as written in queries.
 func (t *table) listNames() []string {
 	var names []string
 	for _, name := range t.Names {
@@ -87,7 +87,7 @@ func (t *table) listNames() []string {
 	return names
 }
 
-// rows returns the text with the rows.
+// rows returns the text that contains the rows.
 func (t *table) rows(ctx context.Context) (*bigtext.Text, error) {
 	if t.number < 0 {
 		return t.Text, nil
@@ -95,22 +95,22 @@ func (t *table) rows(ctx context.Context) (*bigtext.Text, error) {
 	return t.Text.Table(ctx, t.number)
 }
 
-// column has one of the types that SQLite calls INTEGER, REAL and TEXT, or none.
+// column has one of SQLite's types INTEGER, REAL and TEXT, or none.
 type column struct {
 	name, kind string
-	shown      string // the type in a prompt, if it is not kind
+	shown      string // the type in a prompt, if it differs from kind
 }
 
-// The bounds of a table.
+// Bounds of a table.
 const (
 	maxColumns = 1000
-	// sampleRows is how many rows decide about types, and which keys are columns.
+	// sampleRows is the number of rows from which types and key columns are determined.
 	sampleRows  = 10_000
 	sampleBytes = 16 << 20
-	maxRow      = 8 << 20 // bytes, as package tables has it
+	maxRow      = 8 << 20 // bytes, as in package tables
 )
 
-// prepare finds out the columns, once.
+// prepare determines the columns, once.
 func (t *table) prepare() error {
 	t.once.Do(func() { t.err = t.findColumns() })
 	return t.err
@@ -151,7 +151,7 @@ func checkColumns(count int) error {
 	return nil
 }
 
-// takeColumns takes the columns that the file names.
+// takeColumns uses the columns defined by the file.
 func (t *table) takeColumns(columns []bigtext.Column) error {
 	if err := checkColumns(len(columns)); err != nil {
 		return err
@@ -169,8 +169,8 @@ func (t *table) takeColumns(columns []bigtext.Column) error {
 	return nil
 }
 
-// makeUnique returns a name that differs from those that are taken, also for SQLite, to which
-// upper and lower case of ASCII are the same.
+// makeUnique returns a name that differs from the taken ones, even for SQLite, which ignores the
+// case of ASCII letters.
 func makeUnique(name string, taken map[string]bool) string {
 	name = strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", ""), "\uFFFD")
 
@@ -182,7 +182,7 @@ func makeUnique(name string, taken map[string]bool) string {
 	return unique
 }
 
-// scan returns a scanner of the rows, which are in so many bytes.
+// scan returns a scanner of the rows, which occupy size bytes.
 func (t *table) scan(rows io.ReaderAt, size int64) *tables.Scanner {
 	return tables.NewScanner(rows, size, int64(t.layout.First), max(1, t.layout.Line), t.layout.Dialect)
 }
@@ -192,8 +192,8 @@ func (t *table) sample() *tables.Scanner {
 	return t.scan(t.Text, min(t.Text.Size(), int64(t.layout.First)+sampleBytes+maxRow))
 }
 
-// findTypes chooses the types by the first rows. A column of numbers is INTEGER or REAL if each
-// value can be written back as it was.
+// findTypes chooses the types from the first rows. A column of numbers is INTEGER or REAL if each
+// value can be written back unchanged.
 func (t *table) findTypes() error {
 	rows := t.sample()
 	found := make([]kinds, len(t.columns))
@@ -217,10 +217,10 @@ func (t *table) findTypes() error {
 	return nil
 }
 
-// lineColumn is the hidden column of JSON Lines that has the whole line.
+// lineColumn is the hidden column of JSON Lines that contains the whole line.
 const lineColumn = "_line"
 
-// findKeys makes a column of each key in the first rows.
+// findKeys makes each key in the first rows a column.
 func (t *table) findKeys() error {
 	rows := t.sample()
 	t.places = map[string]int{}
@@ -259,7 +259,7 @@ func notObject(line int64) error {
 	return fmt.Errorf("line %d is not a JSON object, so it is not a row", line)
 }
 
-// declare returns the statement by which SQLite learns the columns.
+// declare returns the statement that declares the columns to SQLite.
 func (t *table) declare() string {
 	var b strings.Builder
 	b.WriteString("CREATE TABLE t(")
@@ -276,7 +276,7 @@ func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, 
 
 var plainName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// showName quotes a name that is no plain one.
+// showName quotes a name unless it is a plain one.
 func showName(name string) string {
 	if plainName.MatchString(name) {
 		return name

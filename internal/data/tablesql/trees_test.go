@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Queries without a loop and without recursion: each level asks the one below twice.
+// trees are queries without loops and without recursion: each level queries the one below twice.
 var trees = map[string]func(depth int) string{
 	"tables of a query": func(depth int) string {
 		return "with t0 as (select 1 x)" + levels(depth, func(self, below int) string {
@@ -38,7 +38,7 @@ func levels(depth int, level func(self, below int) string) string {
 	return b.String()
 }
 
-// TestTreesOfQueriesEndWithTheirTime: the control is a tree of five levels, which has a result.
+// TestTreesOfQueriesEndWithTheirTime: the control is a tree of five levels, which returns a result.
 func TestTreesOfQueriesEndWithTheirTime(t *testing.T) {
 	tables := usual(t)
 	errOver := errors.New("the time is over")

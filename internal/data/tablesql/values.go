@@ -9,10 +9,10 @@ import (
 	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
-// kinds are the kinds of values that a column has.
+// kinds are the kinds of values in a column.
 type kinds struct{ hasInteger, hasReal, hasText bool }
 
-// note notes the kind of a value. Nothing is no value.
+// note records the kind of a value. An empty value is ignored.
 func (k *kinds) note(value []byte) {
 	switch kindOf(value) {
 	case kindNull:
@@ -45,8 +45,8 @@ const (
 	kindText
 )
 
-// kindOf returns the kind of a value in CSV. A number is one whose digits say all: 007 and 1e5 are
-// texts, and so is a number with more digits than its type can hold.
+// kindOf returns the kind of a CSV value. A number must be fully determined by its value: 007 and
+// 1e5 are texts, and so is a number with more digits than its type can hold.
 func kindOf(value []byte) valueKind {
 	if len(value) == 0 {
 		return kindNull
@@ -83,8 +83,8 @@ func areDigits(b []byte) bool {
 	return len(b) > 0
 }
 
-// give gives SQLite a value of CSV as its column has it: a column of numbers keeps what is no
-// number as it is.
+// give passes a CSV value to SQLite in the type of its column: a column of numbers keeps anything
+// that is not a number unchanged.
 func give(ctx sqlite3.Context, value []byte, kind string) {
 	if kind == "TEXT" {
 		ctx.ResultRawText(value)
@@ -112,7 +112,7 @@ func giveNumber(ctx sqlite3.Context, value []byte) {
 	}
 }
 
-// giveJSON gives SQLite a value as JSON writes it. Lists and objects are their JSON.
+// giveJSON passes a JSON value to SQLite. Lists and objects are passed as JSON.
 func giveJSON(ctx sqlite3.Context, value []byte) {
 	switch {
 	case len(value) == 0 || value[0] == 'n':

@@ -1,6 +1,6 @@
-// Package features names the features of Go that a snippet may need and that an interpreter
-// of Go may lack or get wrong. The analyser of Go looks for them, and a tier lists those that
-// it has.
+// Package features names the features of Go that a snippet may need and that a Go interpreter may
+// lack or implement incorrectly. The Go analyser looks for them, and a tier lists those that it
+// supports.
 package features
 
 import "github.com/rlmhq/rlm/tiers"
@@ -9,14 +9,14 @@ import "github.com/rlmhq/rlm/tiers"
 const (
 	// Goroutines is the go statement.
 	Goroutines tiers.Feature = "go-goroutines"
-	// LoopVariables is a loop variable that outlives its iteration, in a closure or by its
+	// LoopVariables is a loop variable that outlives its iteration, in a closure or through its
 	// address. Since Go 1.22, each iteration has a separate one.
 	LoopVariables tiers.Feature = "go1.22-loops"
 	// RangeInt is for i := range 10.
 	RangeInt tiers.Feature = "go1.22-range-int"
 	// Builtins are min, max and clear, which Go 1.21 added.
 	Builtins tiers.Feature = "go1.21-builtins"
-	// Generics are functions and types of the snippet with type parameters.
+	// Generics are functions and types with type parameters declared by the snippet.
 	Generics tiers.Feature = "go-generics"
 	// GenericsStdlib are generic functions and types of the standard library.
 	GenericsStdlib tiers.Feature = "go-generics-stdlib"
@@ -27,7 +27,7 @@ const (
 	Reflect tiers.Feature = "go-reflect"
 )
 
-// All returns all features of Go. A tier with a compiler has them.
+// All returns all features of Go. A tier with a compiler supports all of them.
 func All() []tiers.Feature {
 	return []tiers.Feature{
 		Goroutines, LoopVariables, RangeInt, Builtins, Generics, GenericsStdlib, Methods, Reflect,

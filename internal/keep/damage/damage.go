@@ -1,5 +1,5 @@
-// Package damage has the words of a check: what of the data that is kept is not what was written,
-// what is lost with it, and what was done about it.
+// Package damage defines the vocabulary of a check: which stored data differs from what was
+// written, what is lost with it, and what was done about it.
 package damage
 
 import (
@@ -11,35 +11,35 @@ import (
 	"time"
 )
 
-// Err is what errors of damaged data are, for [errors.Is].
+// Err is matched by the errors of damaged data, for [errors.Is].
 var Err = errors.New("it is damaged")
 
-// Kind returns an error that is [Err], and itself.
+// Kind returns an error that matches both [Err] and itself.
 func Kind(text string) error { return kind(text) }
 
 type kind string
 
-// Error is the text.
+// Error returns the text.
 func (k kind) Error() string { return string(k) }
 
-// Is implements what [errors.Is] asks for.
+// Is implements the method that [errors.Is] looks for.
 func (kind) Is(target error) bool { return target == Err }
 
-// Finding is a file or a record that is not what was written.
+// Finding is a file or record that differs from what was written.
 type Finding struct {
-	// What names it: a path in the folder, or a record such as "session sess_x".
+	// What names the file or record: a path in the folder, or text such as "session sess_x".
 	What string `json:"what"`
-	// Problem says what is wrong with it.
+	// Problem describes what is wrong with it.
 	Problem string `json:"problem"`
-	// Lost says what is lost with it, empty for nothing.
+	// Lost describes what is lost with it, or is empty.
 	Lost string `json:"lost,omitempty"`
-	// Done says what the repair did, empty for nothing.
+	// Done describes what the repair did, or is empty.
 	Done string `json:"done,omitempty"`
-	// IsNote says that it is no damage.
+	// IsNote marks a finding that is not damage.
 	IsNote bool `json:"note,omitempty"`
 }
 
-// String is the finding as a line.
+// String returns the finding as a line of text.
 func (f *Finding) String() string {
 	line := f.What + ": " + f.Problem
 	if f.Lost != "" {
@@ -53,18 +53,18 @@ func (f *Finding) String() string {
 
 // Report is the outcome of a check.
 type Report struct {
-	// Files and Records count what was looked at.
+	// Files and Records count what was checked.
 	Files    int       `json:"files"`
 	Records  int       `json:"records"`
 	Findings []Finding `json:"findings"`
-	// Kept is the folder with copies of all that a repair has changed, empty for none.
+	// Kept is the folder with copies of everything that a repair changed, or empty.
 	Kept string `json:"kept,omitempty"`
 }
 
 // Add adds a finding.
 func (r *Report) Add(f Finding) { r.Findings = append(r.Findings, f) }
 
-// Join adds what another check has found in a part of the folder.
+// Join adds the findings of another check of a part of the folder.
 func (r *Report) Join(part string, other *Report) {
 	r.Files += other.Files
 	r.Records += other.Records
@@ -77,7 +77,7 @@ func (r *Report) Join(part string, other *Report) {
 // IsWhole reports whether nothing is damaged.
 func (r *Report) IsWhole() bool { return r.Count() == 0 }
 
-// Count returns how many findings are damage.
+// Count returns the number of findings that are damage.
 func (r *Report) Count() (n int) {
 	for i := range r.Findings {
 		if !r.Findings[i].IsNote {
@@ -87,19 +87,19 @@ func (r *Report) Count() (n int) {
 	return n
 }
 
-// Quarantine is a folder for what a repair takes out of its place. It is made when the first file
-// comes, below the folder that is checked. A nil one says that nothing may be changed.
+// Quarantine is a folder for files that a repair removes. It is created below the checked folder
+// when the first file arrives. A nil Quarantine means that nothing may be changed.
 type Quarantine struct{ dir string }
 
-// quarantineFolder is the folder of all repairs.
+// quarantineFolder is the parent folder of the quarantines of all repairs.
 const quarantineFolder = "quarantine"
 
-// NewQuarantine returns the quarantine of a repair that begins now.
+// NewQuarantine returns the quarantine of a repair that starts now.
 func NewQuarantine(folder string) *Quarantine {
 	return &Quarantine{filepath.Join(folder, quarantineFolder, time.Now().UTC().Format("20060102T150405.000Z"))}
 }
 
-// Below returns the quarantine for a part of the folder, in the same place.
+// Below returns the part of the quarantine for a part of the folder.
 func (q *Quarantine) Below(part string) *Quarantine {
 	if q == nil {
 		return nil
@@ -107,13 +107,13 @@ func (q *Quarantine) Below(part string) *Quarantine {
 	return &Quarantine{filepath.Join(q.dir, part)}
 }
 
-// Path returns where a file of the folder goes, and makes the folders above it.
+// Path returns the destination of a file of the folder, and creates the folders above it.
 func (q *Quarantine) Path(name string) (string, error) {
 	path := filepath.Join(q.dir, name)
 	return path, os.MkdirAll(filepath.Dir(path), 0o700)
 }
 
-// Take moves a file or a folder of the folder out of its place.
+// Take moves a file or folder into the quarantine.
 func (q *Quarantine) Take(folder, name string) error {
 	to, err := q.Path(name)
 	if err != nil {
@@ -122,7 +122,8 @@ func (q *Quarantine) Take(folder, name string) error {
 	return os.Rename(filepath.Join(folder, name), to)
 }
 
-// Note adds lines to a file of the quarantine, which says what a repair has changed in a database.
+// Note appends lines to a file of the quarantine that describes what a repair changed in a
+// database.
 func (q *Quarantine) Note(name string, lines ...string) error {
 	path, err := q.Path(name)
 	if err != nil {
@@ -139,7 +140,7 @@ func (q *Quarantine) Note(name string, lines ...string) error {
 	return err
 }
 
-// Dir returns the folder of the quarantine, empty if there is nothing in it.
+// Dir returns the folder of the quarantine, or an empty string if the quarantine is empty.
 func (q *Quarantine) Dir() string {
 	if q == nil {
 		return ""

@@ -17,9 +17,10 @@ type Checked struct {
 	Found *Findings
 }
 
-// Check looks for damage in a database, which this process holds alone, and reports it under a name.
-// Create makes an empty database with the tables. With a quarantine, a database with the rows that
-// are whole takes the place of a damaged one, of which the quarantine has a copy.
+// Check looks for damage in a database, which this process holds exclusively, and reports it under
+// a name. Create creates an empty database with the tables. With a quarantine, Check replaces a
+// damaged database by one with the intact rows, and keeps a copy of the damaged one in the
+// quarantine.
 func Check(path string, q *damage.Quarantine, name string, create func(path string) error) (*Checked, error) {
 	if err := finishReplace(path); err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func Check(path string, q *damage.Quarantine, name string, create func(path stri
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(temp) }() // what is left is swept as other temporary files are
+	defer func() { _ = os.RemoveAll(temp) }() // leftovers are swept like other temporary files
 	fresh := filepath.Join(temp, filepath.Base(path))
 	if err := create(fresh); err != nil {
 		return nil, err
@@ -72,17 +73,17 @@ func Check(path string, q *damage.Quarantine, name string, create func(path stri
 	return checked, nil
 }
 
-// look calls Find or Salvage with another database, and closes that one.
+// look calls Find or Salvage with another database, and closes that database.
 func look(path, other string, how func(string, *sqlite3.Conn) (*Findings, error)) (*Findings, error) {
 	c, err := sqlite3.OpenFlags(Address(other), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
 	if err != nil {
 		return nil, err
 	}
 	found, err := how(path, c)
-	return found, errors.Join(err, c.Close()) // which copies the log into the database
+	return found, errors.Join(err, c.Close()) // Close copies the log into the database
 }
 
-// IsEmpty reports whether no row is whole.
+// IsEmpty reports whether no row is intact.
 func (f *Findings) IsEmpty() bool { return f.count() == 0 }
 
 func (f *Findings) count() (n int) {
@@ -92,7 +93,7 @@ func (f *Findings) count() (n int) {
 	return n
 }
 
-// addRows reports the rows that are lost.
+// addRows reports the lost rows.
 func (f *Findings) addRows(r *damage.Report) {
 	for i := range f.Lost {
 		r.Add(damage.Finding{What: f.Lost[i].String(), Problem: "the row is damaged", Lost: "the row"})

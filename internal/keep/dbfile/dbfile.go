@@ -1,13 +1,14 @@
-// Package dbfile has the files of SQLite databases. It finds what a disk has changed in them, and
-// saves the rows that are whole.
+// Package dbfile handles the files of SQLite databases. It detects damage by a disk, and salvages
+// the intact rows.
 //
 // Each page has a checksum, which SQLite computes and checks: see https://sqlite.org/cksumvfs.html.
-// [VFS] adds the number of the page to it, because the checksum of a page of zeros is zero. Zeros
-// are what a disk often leaves of a page. A page that was not written is an error when it is read.
+// [VFS] mixes the number of the page into it, because the checksum of a page of zeros is zero, and
+// zeros are what a disk often leaves of a page. Reading a page that differs from what was written
+// is an error.
 //
-// SQLite stops at the first broken frame of a write-ahead log, as if no other had been written.
-// That is right after a loss of power and wrong after damage, so [Find] compares the log with its
-// index, which a killed process leaves behind.
+// SQLite stops at the first broken frame of a write-ahead log, as if no further frame had been
+// written. That is right after a power failure and wrong after damage, so [Find] compares the log
+// with its index, which a killed process leaves behind.
 package dbfile
 
 import (
@@ -33,8 +34,8 @@ func Files(path string) []string {
 	return []string{path, path + logSuffix, path + indexSuffix}
 }
 
-// Create makes an empty database with checksums and a write-ahead log, unless there is a file. It
-// appears at once, so that no process sees a part of it.
+// Create creates an empty database with checksums and a write-ahead log, unless the file exists.
+// The database appears all at once, so no process sees a part of it.
 func Create(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -69,8 +70,8 @@ func Create(path string) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// Protect adds checksums to a database of an earlier version, which it writes anew. Nothing is done
-// if it has them.
+// Protect adds checksums to a database of an earlier version by rewriting it. It does nothing if
+// the database has them.
 func Protect(c *sqlite3.Conn) error {
 	if err := c.EnableChecksums("main"); err != nil {
 		return fmt.Errorf("cannot add checksums to the database: %w", err)
@@ -78,16 +79,16 @@ func Protect(c *sqlite3.Conn) error {
 	return nil
 }
 
-// IsDamage reports whether SQLite found that a database is not what was written.
+// IsDamage reports whether an error of SQLite means that a database differs from what was written.
 func IsDamage(err error) bool {
 	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB) || errors.Is(err, sqlite3.IOERR_DATA) ||
 		errors.Is(err, sqlite3.IOERR_CORRUPTFS) || errors.Is(err, ErrDamaged)
 }
 
-// ErrDamaged says that a database is not what was written.
+// ErrDamaged reports a database that differs from what was written.
 var ErrDamaged = damage.Kind("the database is damaged")
 
-// syncFolder makes the names in a folder durable. Not every system can do that.
+// syncFolder makes the names in a folder durable. Not every system supports that.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -34,7 +34,8 @@ func openTest(tb testing.TB, path string) *sqlite3.Conn {
 	return c
 }
 
-// makeTest makes a database. It calls copied while it is open, in the way a killed process leaves it.
+// makeTest creates a database. It calls copied while the database is open, in the state that a
+// killed process leaves.
 func makeTest(tb testing.TB, copied func(dir string)) (path string) {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -87,7 +88,7 @@ func readAll(c *sqlite3.Conn) (map[string]string, error) {
 	}))
 }
 
-// harm changes a file in one of four ways, and says how.
+// harm changes a file in one of four ways, and describes the change.
 func harm(tb testing.TB, random *rand.Rand, path string) string {
 	tb.Helper()
 	data, err := os.ReadFile(path)
@@ -127,8 +128,8 @@ func copyFolder(tb testing.TB, from string) (to string) {
 	return to
 }
 
-// TestDamageIsFoundAndTheRestIsSaved damages a database that was closed, and one whose process was
-// killed. No row that is read is wrong, and after the salvage each row is right or known as lost.
+// TestDamageIsFoundAndTheRestIsSaved damages a closed database, and one left by a killed process.
+// No row that is read is wrong, and after the salvage each row is right or known to be lost.
 func TestDamageIsFoundAndTheRestIsSaved(t *testing.T) {
 	var killed string
 	closed := filepath.Dir(makeTest(t, func(dir string) { killed = copyFolder(t, dir) }))
@@ -163,7 +164,7 @@ func TestDamageIsFoundAndTheRestIsSaved(t *testing.T) {
 
 		isKnown := Verify(path) != nil
 		if !isKnown && !IsThere(path) {
-			continue // the owner of the database knows that there was one
+			continue // the owner of the database knows that it existed
 		}
 		if !isKnown {
 			c := openTest(t, path)

@@ -10,43 +10,44 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Findings says what was found in a database.
+// Findings describes the damage found in a database.
 type Findings struct {
-	// IsMissing says that there is no database, or an empty file.
+	// IsMissing means that the database does not exist or is an empty file.
 	IsMissing bool
-	// Pages counts the pages, Damaged those that are not what was written and that matter.
+	// Pages counts the pages, Damaged those that differ from what was written and that matter.
 	Pages, Damaged int64
-	// LostChanges counts the changes in the log that cannot be read. IsAnyOld says that it is not
-	// known of which pages, so that each row may be older than the last change of it.
+	// LostChanges counts the unreadable changes in the log. IsAnyOld means that their pages are
+	// unknown, so any row may be older than its last change.
 	LostChanges int
 	IsAnyOld    bool
 
 	isLogDamaged bool
-	isOnlyLog    bool // the file is missing, but the log is there
-	// Rows counts the rows that are whole, by table.
+	isOnlyLog    bool // the file is missing, but the log exists
+	// Rows counts the intact rows, by table.
 	Rows map[string]int
-	// Lost are the rows that are known not to be whole. Old are rows as they were before a change
-	// that the log lacks.
+	// Lost are the rows known to be damaged. Old are rows as they were before a change that is
+	// missing from the log.
 	Lost, Old []LostRow
-	// AreMoreLost says that rows may be lost that nothing names any more.
+	// AreMoreLost means that more rows may be lost, without a trace.
 	AreMoreLost bool
-	// HasNoSums says that the database is of an earlier version, without checksums.
+	// HasNoSums means that the database is from an earlier version, without checksums.
 	HasNoSums bool
 }
 
-// LostRow is what is left of a row: its values in the indexes, and its first ones.
+// LostRow is the remainder of a row: its values in the indexes, and its first values.
 type LostRow struct {
 	Table  string
 	Rowid  int64
 	Values map[string]any // by columns: int64, float64, string or []byte
 }
 
-// String is the table and what is known of the row, such as "sessions: id sess_x, name triage".
+// String returns the table and the known values of the row, such as "sessions: id sess_x, name
+// triage".
 func (r *LostRow) String() string {
 	var values []string
 	for _, column := range slices.Sorted(maps.Keys(r.Values)) {
 		switch v := r.Values[column].(type) {
-		case []byte: // nobody reads it
+		case []byte: // not for display
 		case string:
 			values = append(values, fmt.Sprintf("%s %.80q", column, v))
 		default:
@@ -82,8 +83,8 @@ func (f *Findings) String() string {
 	return "it is whole"
 }
 
-// Find looks for damage in a database that no process uses. Tables is a database, which may be
-// empty, with the tables that it has to have.
+// Find looks for damage in a database that no process is using. Tables is a database, possibly
+// empty, with the tables that the checked one must have.
 func Find(path string, tables *sqlite3.Conn) (*Findings, error) {
 	s, err := openScan(path, tables)
 	if err != nil {
@@ -93,15 +94,15 @@ func Find(path string, tables *sqlite3.Conn) (*Findings, error) {
 	return s.find(func(*table, cell) error { return nil })
 }
 
-// Salvage adds the rows of a damaged database that are whole to another one, which is empty but has
-// the tables. It changes nothing in the damaged one, which no process may use.
+// Salvage copies the intact rows of a damaged database to another database, which has the tables
+// but no rows. It does not change the damaged one, which no process may be using.
 func Salvage(path string, into *sqlite3.Conn) (*Findings, error) {
 	s, err := openScan(path, into)
 	if err != nil {
 		return nil, err
 	}
 	defer s.pages.close()
-	// A row may be there without the one that it refers to.
+	// A row may exist without the row that it refers to.
 	if err := into.Exec("PRAGMA foreign_keys = OFF; BEGIN"); err != nil {
 		return nil, err
 	}
@@ -115,14 +116,14 @@ func Salvage(path string, into *sqlite3.Conn) (*Findings, error) {
 	return found, into.Exec("COMMIT")
 }
 
-// scan looks through a database.
+// scan is a search for damage in a database.
 type scan struct {
 	pages  *pages
 	log    *writeLog
 	schema *schema
 
 	found   *Findings
-	whole   map[string]map[int64]bool // the rows that are whole, by tables
+	whole   map[string]map[int64]bool // intact rows, by table
 	lost    map[string]map[int64]map[string]any
 	damaged []int64 // pages
 }
@@ -134,7 +135,7 @@ func newScan(tables *schema) *scan {
 	}
 }
 
-// openScan begins a scan for the tables of a database.
+// openScan opens a scan for the tables of a database.
 func openScan(path string, tables *sqlite3.Conn) (*scan, error) {
 	known, err := readSchema(tables)
 	if err != nil {
@@ -150,7 +151,7 @@ func (s *scan) open(path string) (err error) {
 	return err
 }
 
-// find looks at all pages, and calls take with each row that is whole.
+// find checks all pages, and calls take with each intact row.
 func (s *scan) find(take func(*table, cell) error) (*Findings, error) {
 	f := s.found
 	f.Pages, f.HasNoSums = s.pages.count, !s.pages.hasSums
@@ -188,10 +189,10 @@ func (s *scan) find(take func(*table, cell) error) (*Findings, error) {
 	return f, nil
 }
 
-// pendingPage is a page that SQLite never uses: it locks the bytes there.
+// pendingPage is a page that SQLite never uses, because it locks bytes there.
 const pendingPage = 1<<30/pageSize + 1
 
-// rows takes the rows of a leaf. Deleted rows are overwritten, so each leaf is of a table.
+// rows passes on the rows of a leaf. Deleted rows are overwritten, so each leaf belongs to a table.
 func (s *scan) rows(page []byte, n int64, take func(*table, cell) error) (failed error) {
 	err := s.pages.cells(page, n, func(c cell) {
 		t := s.schema.find(c.values)
@@ -201,7 +202,7 @@ func (s *scan) rows(page []byte, n int64, take func(*table, cell) error) (failed
 		case c.isCut:
 			s.noteCut(&c)
 			return
-		case t == nil: // of SQLite itself
+		case t == nil: // a table of SQLite itself
 			return
 		}
 		if s.whole[t.name] == nil {
@@ -213,14 +214,14 @@ func (s *scan) rows(page []byte, n int64, take func(*table, cell) error) (failed
 			failed = take(t, c)
 		}
 	})
-	if err != nil { // without a checksum, a page may be anything
+	if err != nil { // without a checksum, a page may contain anything
 		s.damaged = append(s.damaged, n)
 	}
 	return failed
 }
 
-// findOld takes rows from pages whose last change is lost. Each of them may have been changed or
-// deleted there.
+// findOld collects rows from pages whose last change is lost. That change may have altered or
+// deleted any of them.
 func (s *scan) findOld(take func(*table, cell) error) error {
 	for n, place := range s.pages.logged {
 		page, isWhole := s.pages.old(n)
@@ -241,7 +242,7 @@ func (s *scan) findOld(take func(*table, cell) error) error {
 	return nil
 }
 
-// noteCut remembers a row of which only the first values are there.
+// noteCut records a row of which only the first values are available.
 func (s *scan) noteCut(c *cell) {
 	for _, t := range s.schema.tables {
 		if len(c.values) > 0 && len(c.values) < len(t.columns) && t.holds(c.values) {
@@ -269,7 +270,7 @@ func (s *scan) addLost(table string, rowid int64, columns []string, values []any
 	}
 }
 
-// freePages returns the pages that are in no use, and whether all of them are known.
+// freePages returns the unused pages, and whether all of them are known.
 func (s *scan) freePages() (free map[int64]bool, isWhole bool) {
 	free = map[int64]bool{}
 	head, ok := s.pages.head()
@@ -295,8 +296,8 @@ func (s *scan) freePages() (free map[int64]bool, isWhole bool) {
 	return free, true
 }
 
-// conclude says what is damaged and what is lost. A page that nothing refers to does not matter, if
-// all references could be read.
+// conclude determines what is damaged and what is lost. A page without references does not matter,
+// provided that all references could be read.
 func (s *scan) conclude(areUsesKnown bool) {
 	for _, n := range s.damaged {
 		if s.pages.used[n] || !areUsesKnown {

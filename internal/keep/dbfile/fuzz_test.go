@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzScan: whatever the files of a database hold, looking through them ends.
+// FuzzScan: whatever the files of a database contain, the scan ends.
 func FuzzScan(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "test.db")

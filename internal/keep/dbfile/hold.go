@@ -12,11 +12,11 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/filelock"
 )
 
-// Hold says that this process uses a database, until it is closed. Meanwhile no process replaces
-// the files of the database.
+// Hold marks a database as used by this process until the Hold is closed. Meanwhile no process
+// replaces the database's files.
 type Hold struct{ lock *os.File }
 
-// Close ends the use.
+// Close releases the database.
 func (h *Hold) Close() error {
 	if h == nil || h.lock == nil {
 		return nil
@@ -24,23 +24,23 @@ func (h *Hold) Close() error {
 	return h.lock.Close()
 }
 
-// The lock of a database is a file beside it.
+// The lock of a database is a file next to it.
 const lockSuffix = "-lock"
 
-// holdWait bounds the wait for a process that looks at the files of a database, or replaces them.
+// holdWait bounds the wait for a process that checks or replaces the files of a database.
 const holdWait = 30 * time.Second
 
-// BusyError says that other processes use a database.
+// BusyError reports that other processes are using a database.
 type BusyError struct{ Path string }
 
-// Error says what to do.
+// Error describes the problem and its remedy.
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("another process uses %s: wait until it has ended, or stop it", e.Path)
 }
 
-// Use holds a database to open it. The first process that uses it compares the log with its index,
-// before SQLite makes a new index; the error is [ErrDamaged] if the log lacks changes. A database
-// in a folder that cannot be written is not held, because nothing replaces it.
+// Use holds a database in order to open it. The first process to use the database compares the log
+// with its index before SQLite rebuilds the index; the error is [ErrDamaged] if the log lacks
+// changes. A database in a read-only folder is not held, because nothing can replace it.
 func Use(path string) (*Hold, error) {
 	if first, err := Alone(path); err == nil {
 		if err := errors.Join(firstOf(finishReplace(path), checkLog(path)), first.Close()); err != nil {
@@ -54,7 +54,7 @@ func Use(path string) (*Hold, error) {
 	if err != nil {
 		return ignoreUnlockable(err)
 	}
-	// The other process holds it alone for a moment.
+	// The other process holds it exclusively for a moment.
 	deadline, tick := time.After(holdWait), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -74,7 +74,7 @@ func Use(path string) (*Hold, error) {
 	}
 }
 
-// ignoreUnlockable returns a hold of nothing where there are no locks.
+// ignoreUnlockable returns a Hold without effect where locks are not supported.
 func ignoreUnlockable(err error) (*Hold, error) {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EROFS) {
 		return &Hold{}, nil
@@ -82,7 +82,7 @@ func ignoreUnlockable(err error) (*Hold, error) {
 	return nil, err
 }
 
-// Alone holds a database that no other process uses. The error is a [*BusyError] if one does.
+// Alone holds a database exclusively. The error is a [*BusyError] if another process is using it.
 func Alone(path string) (*Hold, error) {
 	lock, err := openLock(path)
 	if err != nil {
@@ -98,7 +98,7 @@ func Alone(path string) (*Hold, error) {
 	return &Hold{lock}, nil
 }
 
-// AloneWithin is Alone, and waits for other processes, which may be about to end.
+// AloneWithin is like Alone, but waits for other processes, which may be about to end.
 func AloneWithin(ctx context.Context, path string, longest time.Duration) (*Hold, error) {
 	for begun := time.Now(); ; {
 		hold, err := Alone(path)

@@ -8,30 +8,30 @@ import (
 	"os"
 )
 
-// logIndex is what the index of a log says of it: https://sqlite.org/walformat.html. Processes that
-// use a database share the index. One that is killed leaves it behind, and SQLite makes it anew.
+// logIndex is the content of a log's index: https://sqlite.org/walformat.html. Processes that use a
+// database share the index. A killed process leaves it behind, and SQLite rebuilds it.
 type logIndex struct {
-	frames int     // that are committed
-	copied int     // of these, those that the database has, too
+	frames int     // committed
+	copied int     // how many of these the database has, too
 	count  int64   // of the database's pages
-	salt   []byte  // of the log
-	pages  []int64 // that the frames have
+	salt   []byte  // the log's
+	pages  []int64 // the pages in the frames
 }
 
-// The places in an index.
+// Offsets in an index.
 const (
 	indexVersion = 3_007_000
-	indexHead    = 48 // bytes, and a second time behind them
+	indexHead    = 48 // bytes; followed by a copy
 	framesAt     = 16
 	pagesAt      = 20
 	saltAt       = 32
 	indexSumAt   = 40
 	copiedAt     = 2 * indexHead
-	listAt       = 136     // of the numbers of pages, in the first block
-	blockSize    = 1 << 15 // bytes; the second half is a table of hashes
+	listAt       = 136     // of the page numbers, in the first block
+	blockSize    = 1 << 15 // bytes; the second half is a hash table
 )
 
-// readIndex reads an index. It says nothing if it is not there, or if it is not whole.
+// readIndex reads an index. It returns the zero value if the index is missing or damaged.
 func readIndex(path string) (index logIndex, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +48,7 @@ func readIndex(path string) (index logIndex, err error) {
 	}
 
 	native := binary.NativeEndian
-	for _, head := range [][]byte{data[:indexHead], data[indexHead : 2*indexHead]} { // a damaged one has a second
+	for _, head := range [][]byte{data[:indexHead], data[indexHead : 2*indexHead]} { // a damaged head has a copy
 		s := sum{order: native}
 		s.add(head[:indexSumAt])
 		isWhole := s.a == native.Uint32(head[indexSumAt:]) && s.b == native.Uint32(head[indexSumAt+4:])

@@ -13,7 +13,7 @@ type inserts struct {
 	stmts map[insert]*sqlite3.Stmt
 }
 
-// insert is a statement for the first columns of a table. The others get their defaults.
+// insert is a statement for the first columns of a table. The other columns receive their defaults.
 type insert struct {
 	table *table
 	count int
@@ -23,7 +23,7 @@ func newInserts(into *sqlite3.Conn) *inserts {
 	return &inserts{into, map[insert]*sqlite3.Stmt{}}
 }
 
-// add adds a row, unless there is one with the same key.
+// add adds a row unless a row with the same key exists.
 func (i *inserts) add(t *table, c cell) (err error) {
 	stmt := i.stmts[insert{t, len(c.values)}]
 	if stmt == nil {

@@ -11,7 +11,7 @@ import (
 // The format of a write-ahead log: https://sqlite.org/fileformat2.html#walformat.
 const (
 	logHeader   = 32
-	logMagic    = 0x377f0682 // the last bit is the order of bytes in checksums
+	logMagic    = 0x377f0682 // the last bit is the byte order of checksums
 	frameHeader = 24
 	frameSize   = frameHeader + pageSize
 	maxFrames   = 1 << 24 // 64 GiB
@@ -19,26 +19,26 @@ const (
 
 // frame is a page in the log.
 type frame struct {
-	place int64 // of the page's content
+	place int64 // of the page's content, in the log
 	page  int64
 	count int64 // of the database's pages, in the last frame of a transaction; 0 in the others
-	// isBroken says that the content is not what was written, isOurs that the frame is one of this
-	// log by its head.
+	// isBroken means that the content differs from what was written. isOurs means that, by its
+	// header, the frame belongs to this log.
 	isBroken, isOurs bool
 }
 
-// writeLog is what can be read of a write-ahead log.
+// writeLog is the readable content of a write-ahead log.
 type writeLog struct {
 	index  logIndex
 	frames []frame
-	// taken is how many frames SQLite would take: those before the first broken one, up to the end
-	// of a transaction.
+	// taken is the number of frames that SQLite would accept: those before the first broken frame,
+	// up to the end of a transaction.
 	taken int
-	// last is how many frames were written up to the end of the last transaction.
+	// last is the number of frames written, up to the end of the last transaction.
 	last int
 }
 
-// readLog reads a log and its index. The file is nil for none.
+// readLog reads a log and its index. The file is nil if there is no log.
 func readLog(file *os.File, indexPath string) (l *writeLog, err error) {
 	l = &writeLog{}
 	if l.index, err = readIndex(indexPath); err != nil || file == nil {
@@ -57,7 +57,7 @@ func readLog(file *os.File, indexPath string) (l *writeLog, err error) {
 	isHead := isLogHead(head)
 	salt := head[16:24]
 	if isHead && !bytes.Equal(salt, l.index.salt) {
-		l.index = logIndex{} // of another log: the power failed
+		l.index = logIndex{} // belongs to another log: the power failed
 	}
 
 	if l.index.frames > 0 {
@@ -71,7 +71,7 @@ func readLog(file *os.File, indexPath string) (l *writeLog, err error) {
 	return l, nil
 }
 
-// isLogHead reports whether a log begins as SQLite wants it.
+// isLogHead reports whether a log starts with a valid header.
 func isLogHead(head []byte) bool {
 	s := newSum(head)
 	s.add(head[:24])
@@ -103,7 +103,7 @@ func (s *sum) add(data []byte) {
 	}
 }
 
-// addFrame adds a frame, whose salt and checksum do not count.
+// addFrame adds a frame without its salt and checksum.
 func (s *sum) addFrame(data []byte) {
 	s.add(data[:8])
 	s.add(data[frameHeader:])
@@ -113,19 +113,19 @@ func (s *sum) is(stored []byte) bool {
 	return s.a == binary.BigEndian.Uint32(stored) && s.b == binary.BigEndian.Uint32(stored[4:])
 }
 
-// from returns the checksum that a frame or a head has.
+// from returns the checksum stored in a frame or header.
 func (s *sum) from(stored []byte) sum {
 	return sum{binary.BigEndian.Uint32(stored), binary.BigEndian.Uint32(stored[4:]), s.order}
 }
 
-// readFrames reads the frames of a log. A frame behind a broken one is checked from the checksum
-// that the broken one has, or should have, so one broken frame is not the end.
+// readFrames reads the frames of a log. It checks the frame after a broken one from the checksum
+// that the broken frame has, or should have, so that one broken frame does not end the search.
 func (l *writeLog) readFrames(file io.Reader, head, salt []byte, isHead bool) error {
 	computed := newSum(head)
 	computed.add(head[:24])
 	before := []sum{computed, computed.from(head[24:])}
-	isWhole := isHead // up to here
-	known := 0        // frames that belong to this log for sure
+	isWhole := isHead // so far
+	known := 0        // frames that certainly belong to this log
 	data := make([]byte, frameSize)
 
 	for place := int64(logHeader); len(l.frames) < maxFrames; place += frameSize {
@@ -144,7 +144,7 @@ func (l *writeLog) readFrames(file io.Reader, head, salt []byte, isHead bool) er
 
 		after, from := checkFrame(data, before)
 		if from > 0 && !isOurs {
-			from = -1 // a frame of an older log behind another one of it
+			from = -1 // a frame of an older log after another such frame
 		}
 		isWhole = isWhole && isOurs && from == 0
 		if from < 0 && isOurs {
@@ -155,7 +155,7 @@ func (l *writeLog) readFrames(file io.Reader, head, salt []byte, isHead bool) er
 			known = len(l.frames)
 		}
 
-		if from == 0 && len(before) > 1 && known > 1 { // of the one before, only the checksum is broken
+		if from == 0 && len(before) > 1 && known > 1 { // only the checksum of the previous frame is broken
 			l.frames[known-2].isBroken = false
 		}
 		if from >= 0 {
@@ -170,7 +170,7 @@ func (l *writeLog) readFrames(file io.Reader, head, salt []byte, isHead bool) er
 		}
 	}
 
-	l.frames = l.frames[:known] // what follows are frames of an older log
+	l.frames = l.frames[:known] // the rest belongs to an older log
 	return nil
 }
 
@@ -181,8 +181,8 @@ func newFrame(place int64, data []byte, isOurs, isBroken bool) frame {
 	}
 }
 
-// checkFrame finds the checksum before a frame with which its own one is right, and returns the
-// checksum after it and the place in the list, -1 for none.
+// checkFrame finds the previous checksum that makes a frame's own checksum right. It returns the
+// checksum after the frame and the index in the list, or -1 if none fits.
 func checkFrame(data []byte, before []sum) (after sum, from int) {
 	for i, s := range before {
 		if s.addFrame(data); s.is(data[16:24]) {
@@ -192,8 +192,8 @@ func checkFrame(data []byte, before []sum) (after sum, from int) {
 	return sum{}, -1
 }
 
-// repairHead finds the byte before the content of a frame that was changed, and changes it back.
-// It returns what checkFrame does.
+// repairHead finds the changed byte before the content of a frame, and restores it. It returns the
+// results of checkFrame.
 func repairHead(data []byte, before []sum) (after sum, from int) {
 	for at := range 8 {
 		was := data[at]
@@ -208,9 +208,9 @@ func repairHead(data []byte, before []sum) (after sum, from int) {
 	return sum{}, -1
 }
 
-// findLast finds the end of the last transaction. The index knows it. Without an index, a broken
+// findLast finds the end of the last transaction. The index records it. Without an index, a broken
 // frame may be one that the machine was writing when its power failed, unless another transaction
-// began behind it.
+// started after it.
 func (l *writeLog) findLast() {
 	l.last = max(l.taken, l.index.frames)
 	if l.index.frames > 0 {
@@ -226,16 +226,16 @@ func (l *writeLog) findLast() {
 	}
 }
 
-// isDamaged reports whether SQLite would not see what was committed.
+// isDamaged reports whether SQLite would miss committed changes.
 func (l *writeLog) isDamaged() bool {
 	isGone := len(l.frames) == 0 && l.taken == 0
 	if isGone && l.index.copied >= l.index.frames {
-		return false // the database has all of it
+		return false // the database has every frame
 	}
 	return l.taken < l.last
 }
 
-// lost is how many committed frames cannot be read, and are not in the database either.
+// lost returns the number of committed frames that are unreadable and not in the database either.
 func (l *writeLog) lost() (n int) {
 	for i := l.index.copied; i < l.last; i++ {
 		if i >= len(l.frames) || l.frames[i].isBroken {
@@ -245,11 +245,11 @@ func (l *writeLog) lost() (n int) {
 	return n
 }
 
-// lostFrame is the place of a page whose last change was in a frame that cannot be read.
+// lostFrame is the offset of a page whose last change was in an unreadable frame.
 const lostFrame = -1
 
-// places returns the places of the pages in the log, and how many pages the database has with
-// them, 0 if the log does not say. All says that no changed page is unknown.
+// places returns the offsets of the pages in the log, and the resulting number of pages in the
+// database, or 0 if the log does not record it. All reports that every changed page is known.
 func (l *writeLog) places() (places map[int64]int64, count int64, all bool) {
 	places, all = map[int64]int64{}, true
 	for i := range l.last {
@@ -265,8 +265,8 @@ func (l *writeLog) places() (places map[int64]int64, count int64, all bool) {
 		}
 		switch {
 		case f.isBroken && i < l.index.copied:
-			delete(places, f.page) // the database has it
-		case f.isBroken && (f.page == 0 || !f.isOurs): // any page
+			delete(places, f.page) // already in the database
+		case f.isBroken && (f.page == 0 || !f.isOurs): // could be any page
 			all = false
 		case f.isBroken:
 			places[f.page] = lostFrame

@@ -9,33 +9,33 @@ import (
 	"os"
 )
 
-// The head of a database, which begins its first page.
+// The header of a database, at the start of its first page.
 const (
 	magic      = "SQLite format 3\x00"
 	headerSize = 100
 	sizeAt     = 16 // of a page
-	reservedAt = 20 // bytes at the end of each page that SQLite does not use
+	reservedAt = 20 // bytes at the end of each page, unused by SQLite
 	countAt    = 28 // of the pages
 )
 
-// maxPages bounds the pages of a database that are looked at: 16 TiB.
+// maxPages bounds the pages of a database to check: 16 TiB.
 const maxPages = 1 << 32
 
-// pages are those of a database and its log, as of the last transaction that can be read.
+// pages are the pages of a database and its log, as of the last readable transaction.
 type pages struct {
 	file    *os.File
 	log     *os.File
 	hasSums bool
-	// inFile is how many whole pages the file has, count how many the database has.
+	// inFile is the number of whole pages in the file, count the number of pages in the database.
 	inFile, count int64
-	logged        map[int64]int64 // places of pages in the log, see [writeLog.places]
-	// isAllKnown says that the log has no change of a page of which not even the number is known.
+	logged        map[int64]int64 // offsets of pages in the log; see [writeLog.places]
+	// isAllKnown means that the log has no change of an unknown page.
 	isAllKnown bool
-	// used are pages to which something refers that was read, chained those of long entries.
+	// used are pages referred to by anything that could be read, chained the pages of long entries.
 	used, chained map[int64]bool
 }
 
-// openPages opens the pages of a database. Files that are missing are empty.
+// openPages opens the pages of a database. Missing files count as empty.
 func openPages(path string) (p *pages, log *writeLog, err error) {
 	p = &pages{used: map[int64]bool{}, chained: map[int64]bool{}}
 	defer func() {
@@ -56,7 +56,7 @@ func openPages(path string) (p *pages, log *writeLog, err error) {
 			return nil, nil, err
 		}
 		p.inFile = min(info.Size()/pageSize, maxPages)
-		if info.Size()%pageSize != 0 { // a part of a page is a page that is damaged
+		if info.Size()%pageSize != 0 { // a partial page counts as a damaged page
 			p.inFile++
 		}
 	}
@@ -69,7 +69,7 @@ func openPages(path string) (p *pages, log *writeLog, err error) {
 	return p, log, nil
 }
 
-// measure learns how many pages there are, and whether they have checksums.
+// measure determines the number of pages, and whether they have checksums.
 func (p *pages) measure() {
 	p.hasSums = p.looksSummed()
 	if p.count > 0 {
@@ -80,16 +80,16 @@ func (p *pages) measure() {
 		p.count = int64(binary.BigEndian.Uint32(head[countAt:]))
 	}
 
-	if !p.hasSums { // any number may be there
+	if !p.hasSums { // there may be any number
 		p.count = min(p.count, p.inFile+maxCut)
 	}
 }
 
-// maxCut bounds the pages that are looked for behind the end of a database without checksums.
+// maxCut bounds the pages to look for after the end of a database without checksums.
 const maxCut = 1 << 20
 
-// looksSummed decides from a few pages whether pages have checksums: the first one, which says so,
-// may be the one that is damaged.
+// looksSummed decides from a few pages whether pages have checksums: the first page, which records
+// it, may be the damaged one.
 func (p *pages) looksSummed() bool {
 	page, err := p.raw(1)
 	if err == nil && bytes.HasPrefix(page, []byte(magic)) && page[reservedAt] == sumSize {
@@ -105,7 +105,7 @@ func (p *pages) looksSummed() bool {
 	return false
 }
 
-// head returns the head of the first page, if that page is what was written.
+// head returns the header in the first page, if that page is intact.
 func (p *pages) head() ([]byte, bool) {
 	page, err := p.page(1)
 	if err != nil || !bytes.HasPrefix(page, []byte(magic)) {
@@ -117,7 +117,7 @@ func (p *pages) head() ([]byte, bool) {
 func openIfThere(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // documented: there is none
+		return nil, nil //nolint:nilnil // documented: no header
 	}
 	return file, err
 }
@@ -125,21 +125,21 @@ func openIfThere(path string) (*os.File, error) {
 func (p *pages) close() {
 	for _, f := range []*os.File{p.file, p.log} {
 		if f != nil {
-			_ = f.Close() // was only read
+			_ = f.Close() // only read from
 		}
 	}
 }
 
-// errNoPage says that a page is not there.
+// errNoPage reports a missing page.
 var errNoPage = errors.New("the page is missing")
 
-// errSum says that a page is not what was written.
+// errSum reports a page that differs from what was written.
 var errSum = errors.New("the checksum of the page does not match")
 
-// errFrame says that the last change of a page was in a frame of the log that is broken.
+// errFrame reports that the last change of a page was in a broken frame of the log.
 var errFrame = errors.New("the log has a broken frame in place of the page")
 
-// raw returns a page without a look at its checksum.
+// raw returns a page without checking its checksum.
 func (p *pages) raw(n int64) ([]byte, error) {
 	page := make([]byte, pageSize)
 	from, at := p.file, (n-1)*pageSize
@@ -162,7 +162,7 @@ func (p *pages) raw(n int64) ([]byte, error) {
 	return page, nil
 }
 
-// page returns a page that is what was written.
+// page returns an intact page.
 func (p *pages) page(n int64) ([]byte, error) {
 	page, err := p.raw(n)
 	if err != nil {
@@ -174,7 +174,7 @@ func (p *pages) page(n int64) ([]byte, error) {
 	return page, nil
 }
 
-// old returns a page as the file has it, whatever the log says, and whether it is what was written.
+// old returns a page as stored in the file, regardless of the log, and whether it is intact.
 func (p *pages) old(n int64) ([]byte, bool) {
 	page := make([]byte, pageSize)
 	if p.file == nil || n < 1 || n > p.inFile {
@@ -184,7 +184,7 @@ func (p *pages) old(n int64) ([]byte, bool) {
 	return page, err == nil && (!p.hasSums || hasSum(page, n))
 }
 
-// usableSize is how much of a page has content.
+// usableSize returns the size of a page's content, in bytes.
 func (p *pages) usableSize() int {
 	if p.hasSums {
 		return usable
@@ -192,7 +192,7 @@ func (p *pages) usableSize() int {
 	return pageSize
 }
 
-// hasSum reports whether a page of the file has its checksum.
+// hasSum reports whether a page of the file matches its checksum.
 func hasSum(page []byte, n int64) bool {
 	var sum [pageSize]byte
 	copy(sum[usable:], page[usable:])

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 )
 
-// salvagedSuffix is that of a database that takes the place of a damaged one.
+// salvagedSuffix is the suffix of a database that replaces a damaged one.
 const salvagedSuffix = "-salvaged"
 
-// Replace puts a database, which is closed and in the same folder, in the place of a damaged one.
-// Copies of the damaged files go to another folder first. No process uses either of them. If the
-// process is killed, the next Use goes on.
+// Replace replaces a damaged database by another one, which is closed and in the same folder. It
+// first copies the damaged files to another folder. No process may be using either database. If the
+// process is killed, the next Use completes the replacement.
 func Replace(path, fresh, keep string) error {
 	if err := os.MkdirAll(keep, 0o700); err != nil {
 		return err
@@ -37,8 +37,7 @@ func Replace(path, fresh, keep string) error {
 	return finishReplace(path)
 }
 
-// finishReplace does what is left to do of Replace. The log goes first: it belongs to the damaged
-// database.
+// finishReplace completes Replace. The log goes first: it belongs to the damaged database.
 func finishReplace(path string) error {
 	if _, err := os.Lstat(path + salvagedSuffix); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -54,7 +53,7 @@ func finishReplace(path string) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// copyFile copies a file to the disk, if there is one.
+// copyFile copies a file, if it exists, and flushes the copy to the disk.
 func copyFile(from, to string) error {
 	source, err := os.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// The kinds of pages of trees: https://sqlite.org/fileformat2.html#b_tree_pages.
+// The kinds of b-tree pages: https://sqlite.org/fileformat2.html#b_tree_pages.
 const (
 	indexInner = 2
 	tableInner = 5
@@ -18,24 +18,24 @@ const (
 	innerHead = 12
 )
 
-// Bounds of what is read of a damaged database.
+// Bounds on what is read from a damaged database.
 const (
 	maxRow     = 128 << 20 // bytes
 	maxColumns = 100
 )
 
-// cell is an entry of a page: a row, or an entry of an index.
+// cell is an entry of a page: a row or an index entry.
 type cell struct {
 	rowid  int64 // of a row
 	values []any // nil, int64, float64, string or []byte
-	// isCut says that only the first values are there: the page with the rest is damaged.
+	// isCut means that only the first values are available: the page with the rest is damaged.
 	isCut bool
 }
 
 var errCell = errors.New("an entry of the page is out of bounds")
 
-// treeHead returns the kind of a page, and where it begins. The first page of a database begins with the head
-// of the database.
+// treeHead returns the kind of a page, and the offset of its header. On the first page, the header
+// of the database comes before it.
 func treeHead(page []byte, n int64) (kind byte, at int) {
 	if n == 1 {
 		at = headerSize
@@ -43,7 +43,7 @@ func treeHead(page []byte, n int64) (kind byte, at int) {
 	return page[at], at
 }
 
-// cellPlaces returns where the cells of a page are.
+// cellPlaces returns the offsets of the cells of a page.
 func cellPlaces(page []byte, at, headSize int) ([]int, error) {
 	count := int(binary.BigEndian.Uint16(page[at+3:]))
 	if at+headSize+2*count > len(page) {
@@ -59,7 +59,7 @@ func cellPlaces(page []byte, at, headSize int) ([]int, error) {
 	return places, nil
 }
 
-// cells calls take with the entries of a leaf, or of an inner page of an index.
+// cells calls take with the entries of a leaf, or of an interior page of an index.
 func (p *pages) cells(page []byte, n int64, take func(cell)) error {
 	kind, at := treeHead(page, n)
 	headSize := leafHead
@@ -74,7 +74,7 @@ func (p *pages) cells(page []byte, n int64, take func(cell)) error {
 
 	for _, place := range places {
 		if kind == indexInner {
-			place += 4 // the page of smaller entries
+			place += 4 // the page number of the left child
 		}
 		c, err := p.cell(page, place, kind == tableLeaf)
 		if err != nil {
@@ -85,7 +85,7 @@ func (p *pages) cells(page []byte, n int64, take func(cell)) error {
 	return nil
 }
 
-// cell reads an entry.
+// cell decodes an entry.
 func (p *pages) cell(page []byte, at int, isRow bool) (c cell, err error) {
 	size, at, err := varint(page, at)
 	if err == nil && isRow {
@@ -113,7 +113,7 @@ func (p *pages) cell(page []byte, at int, isRow bool) (c cell, err error) {
 	return c, err
 }
 
-// local is how many bytes of an entry are in the page itself.
+// local returns the number of bytes of an entry that are in the page itself.
 func (p *pages) local(size int64, isRow bool) int {
 	u := int64(p.usableSize())
 	most, least := (u-12)*64/255-23, (u-12)*32/255-23
@@ -150,7 +150,7 @@ func (p *pages) overflow(n, size int64) (rest []byte, err error) {
 	return rest, nil
 }
 
-// varint reads a number of one to nine bytes, and returns where the next byte is.
+// varint decodes a number of one to nine bytes, and returns the offset of the next byte.
 func varint(data []byte, at int) (n int64, next int, err error) {
 	var u uint64
 	for i := range 9 {
@@ -169,7 +169,7 @@ func varint(data []byte, at int) (n int64, next int, err error) {
 	return 0, at, errCell
 }
 
-// decodeRecord decodes the values of an entry. Of a cut one, it takes those that are whole.
+// decodeRecord decodes the values of an entry. Of a cut entry, it returns the complete values.
 func decodeRecord(data []byte, isCut bool) (values []any, err error) {
 	headSize, at, err := varint(data, 0)
 	if err != nil || headSize < int64(at) || headSize > int64(len(data)) {
@@ -198,7 +198,7 @@ func decodeRecord(data []byte, isCut bool) (values []any, err error) {
 	return values, nil
 }
 
-// sizeOf is the size of a value of a kind, -1 for a kind that there is not.
+// sizeOf returns the size of a value of a kind, in bytes, or -1 for an unknown kind.
 func sizeOf(kind int64) int64 {
 	switch {
 	case kind < 0 || kind == 10 || kind == 11:

@@ -6,19 +6,19 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// table is a table that a database of this program has.
+// table is a table of this program's databases.
 type table struct {
 	name    string
 	columns []column
-	least   int // columns that each row has; the others were added later and have a default
+	least   int // columns in every row; later columns have a default
 }
 
 type column struct {
 	name, kind string
-	isRowid    bool // the number of the row, which the row itself does not have
+	isRowid    bool // the row's number, which is not stored in the row
 }
 
-// schema are the tables of a database, and the columns of each index.
+// schema holds the tables of a database, and the columns of each index.
 type schema struct {
 	tables  []*table
 	indexes map[string][]string
@@ -57,7 +57,7 @@ func (t *table) columnNames() (names []string) {
 	return names
 }
 
-// values returns the values of a row by columns.
+// values returns the values of a row by column.
 func (t *table) values(c *cell) map[string]any {
 	values := map[string]any{}
 	for i, v := range c.values {
@@ -76,7 +76,7 @@ func firstOf(a, b error) error {
 	return b
 }
 
-// rowsOf calls take with each row that a statement gives.
+// rowsOf calls take with each row that a statement returns.
 func rowsOf(c *sqlite3.Conn, statement string, take func(*sqlite3.Stmt), args ...string) error {
 	stmt, _, err := c.Prepare(statement)
 	if err != nil {
@@ -94,8 +94,8 @@ func rowsOf(c *sqlite3.Conn, statement string, take func(*sqlite3.Stmt), args ..
 	return firstOf(stmt.Err(), stmt.Close())
 }
 
-// find returns the table that a row belongs to by its values, nil for none. Columns are only ever
-// added behind the others, so an old row may have fewer values than its table has columns.
+// find returns the table that matches a row's values, or nil. Columns are only ever added at the
+// end, so an old row may have fewer values than its table has columns.
 func (s *schema) find(values []any) *table {
 	for _, t := range s.tables {
 		if len(values) == len(t.columns) && t.holds(values) {
@@ -107,7 +107,7 @@ func (s *schema) find(values []any) *table {
 	for _, t := range s.tables {
 		if len(values) < len(t.columns) && len(values) >= t.least && t.holds(values) {
 			if older != nil {
-				return nil // it could be a row of both
+				return nil // the row fits two tables
 			}
 			older = t
 		}
@@ -115,12 +115,12 @@ func (s *schema) find(values []any) *table {
 	return older
 }
 
-// has reports whether there is a table of a name.
+// has reports whether a table exists.
 func (s *schema) has(name string) bool {
 	return slices.ContainsFunc(s.tables, func(t *table) bool { return t.name == name })
 }
 
-// holds reports whether the first columns of a table hold values.
+// holds reports whether the first columns of a table can hold these values.
 func (t *table) holds(values []any) bool {
 	for i, v := range values {
 		if !t.columns[i].holds(v) {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// checkLog refuses a database whose log lacks changes that were committed.
+// checkLog refuses a database whose log lacks committed changes.
 func checkLog(path string) error {
 	file, err := openIfThere(path + logSuffix)
 	if err != nil {
@@ -28,8 +28,8 @@ func checkLog(path string) error {
 }
 
 // Verify compares all pages of a database with their checksums, and the log with its index. The
-// error is [ErrDamaged] if something is not what was written; [Find] says what. No process uses the
-// database. One without checksums passes.
+// error is [ErrDamaged] if something differs from what was written; [Find] returns the details. No
+// process may be using the database. A database without checksums passes.
 func Verify(path string) error {
 	if err := checkLog(path); err != nil {
 		return err

@@ -15,7 +15,7 @@ const VFS = "rlm"
 
 func init() { vfs.Register(VFS, files{vfs.Find("")}) }
 
-// Address returns the URI of a database with further parameters, as name=value pairs.
+// Address returns the URI of a database with additional parameters, as name=value pairs.
 func Address(path string, parameters ...string) string {
 	query := url.Values{"vfs": {VFS}}
 	for i := 0; i+1 < len(parameters); i += 2 {
@@ -25,7 +25,7 @@ func Address(path string, parameters ...string) string {
 	return address.String()
 }
 
-// files is the file system of the operating system, with numbered pages in databases.
+// files is the operating system's file system, with numbered pages in databases.
 type files struct{ vfs.VFS }
 
 // Open implements [vfs.VFS].
@@ -45,15 +45,14 @@ func (f files) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, v
 	return &numbered{File: opened}, flags, nil
 }
 
-// Bounds of the pages, in bytes. Databases of this program have pages of SQLite's standard size.
+// Bounds of page sizes, in bytes. Databases of this program have pages of SQLite's default size.
 const (
 	pageSize = 4096
 	sumSize  = 8
 	usable   = pageSize - sumSize
 )
 
-// numbered is the file of a database. The checksum of a page is that of its content and of its
-// number.
+// numbered is the file of a database. The checksum of a page covers its content and its number.
 type numbered struct {
 	vfs.File
 	hasSums bool
@@ -70,7 +69,7 @@ func (n *numbered) ReadAt(p []byte, off int64) (int, error) {
 	return read, err
 }
 
-// WriteAt implements [vfs.File]. SQLite's page stays as it is.
+// WriteAt implements [vfs.File]. It leaves SQLite's page unchanged.
 func (n *numbered) WriteAt(p []byte, off int64) (int, error) {
 	n.look(p, off)
 	if n.isPage(p, off) {
@@ -81,7 +80,7 @@ func (n *numbered) WriteAt(p []byte, off int64) (int, error) {
 	return n.File.WriteAt(p, off)
 }
 
-// look learns from the first page whether pages have checksums.
+// look determines from the first page whether pages have checksums.
 func (n *numbered) look(p []byte, off int64) {
 	if off == 0 && len(p) >= headerSize && bytes.HasPrefix(p, []byte(magic)) {
 		n.hasSums = p[reservedAt] == sumSize
@@ -92,18 +91,18 @@ func (n *numbered) isPage(p []byte, off int64) bool {
 	return n.hasSums && len(p) == pageSize && off%pageSize == 0
 }
 
-// number adds the number of a page to its checksum, or takes it away. The first page, which can
-// never be zeros, has none: earlier programs can read which version they refuse.
+// number mixes the number of a page into its checksum, or removes it. The first page, which is
+// never all zeros, is left alone, so that earlier programs can read the version that they refuse.
 func number(page []byte, n int64) {
 	if n == 1 {
 		return
 	}
 	sum := page[usable:pageSize]
-	mixed := binary.LittleEndian.Uint64(sum) ^ uint64(n)*0x9e3779b97f4a7c15 //nolint:gosec // a number of a page
+	mixed := binary.LittleEndian.Uint64(sum) ^ uint64(n)*0x9e3779b97f4a7c15 //nolint:gosec // a page number
 	binary.LittleEndian.PutUint64(sum, mixed)
 }
 
-// The rest passes on what the system's file can do.
+// The methods below expose capabilities of the system's file.
 
 // Unwrap implements [vfs.FileUnwrap].
 func (n *numbered) Unwrap() vfs.File { return n.File }

@@ -9,11 +9,11 @@ type tree struct {
 	isIndex     bool
 }
 
-// walk follows the trees from the list of tables on the first page. It finds which pages are in use,
-// and in the indexes the rows that are lost. It reports whether it could read all inner pages.
+// walk follows the trees from the list of tables on the first page. It finds the pages in use, and
+// the lost rows from the indexes. It reports whether it could read all interior pages.
 func (s *scan) walk() (isWhole bool) {
 	var trees []tree
-	clear(s.pages.chained) // the rows were read before
+	clear(s.pages.chained) // the rows were read already
 	isWhole = s.follow(1, 0, false, func(c cell) {
 		if t, ok := asTree(&c); ok && t.root > 0 {
 			trees = append(trees, t)
@@ -50,7 +50,7 @@ func (s *scan) walk() (isWhole bool) {
 	return isWhole
 }
 
-// asTree reads an entry of the list of tables.
+// asTree decodes an entry of the list of tables.
 func asTree(c *cell) (t tree, ok bool) {
 	if c.isCut && len(c.values) < 4 || len(c.values) < 4 {
 		return t, false
@@ -62,7 +62,7 @@ func asTree(c *cell) (t tree, ok bool) {
 	return tree{name, table, root, kind == "index"}, isKind && isName && isTable && isRoot
 }
 
-// noteIndexed remembers what an index has of a row that was not found.
+// noteIndexed records an index's values of a row that was not found.
 func (s *scan) noteIndexed(t *tree, c *cell) {
 	if len(c.values) < 2 {
 		return
@@ -75,8 +75,8 @@ func (s *scan) noteIndexed(t *tree, c *cell) {
 // maxDepth bounds the depth of a tree, as SQLite does.
 const maxDepth = 20
 
-// follow visits the pages of a tree, and calls take, if it is set, with the entries of its leaves; of
-// an index, with all entries. It reports whether all pages could be read.
+// follow visits the pages of a tree, and calls take, if it is set, with the entries of its leaves,
+// or with all entries of an index. It reports whether all pages could be read.
 func (s *scan) follow(n int64, depth int, isIndex bool, take func(cell)) (isWhole bool) {
 	if n < 1 || n > s.pages.count || n > 1 && s.pages.used[n] || depth > maxDepth {
 		return false

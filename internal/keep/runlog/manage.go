@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// List returns the runs that a filter lets pass, with their statuses as of now: a run whose
-// process has ended before it is interrupted.
+// List returns the runs that match a filter, with their current statuses: a run whose process ended
+// before the run did is interrupted.
 func List(ctx context.Context, s store.Store, f store.Filter) ([]store.Log, error) {
 	// The store does not know which processes have ended.
 	status, limit := f.Status, f.Limit
@@ -42,7 +42,8 @@ func Show(ctx context.Context, s store.Store, name string) (log store.Log, turns
 	return log, turns, err
 }
 
-// Look returns a run as of now: one whose process has ended before it is interrupted.
+// Look returns a run with its current status: a run whose process ended before the run did is
+// interrupted.
 func Look(ctx context.Context, s store.Store, name string) (log store.Log, err error) {
 	if log, err = s.Log(ctx, store.ID{Kind: store.Run, Name: name}); err != nil {
 		return log, err
@@ -51,7 +52,7 @@ func Look(ctx context.Context, s store.Store, name string) (log store.Log, err e
 	return log, err
 }
 
-// updateStatus sets the status of a run as of now.
+// updateStatus determines the current status of a run.
 func updateStatus(ctx context.Context, s store.Store, log *store.Log) error {
 	if !isOpen(log) {
 		return nil
@@ -71,10 +72,10 @@ func updateStatus(ctx context.Context, s store.Store, log *store.Log) error {
 	return nil
 }
 
-// isOpen reports whether no process has written how a run ended.
+// isOpen reports whether no process has recorded how a run ended.
 func isOpen(log *store.Log) bool { return log.Status == StatusRunning || log.Status == "" }
 
-// Rewind takes back the turns of a run after a turn, 0 for all.
+// Rewind removes the turns of a run after a turn; 0 removes all.
 func Rewind(ctx context.Context, s store.Store, name string, turn int) error {
 	id := store.ID{Kind: store.Run, Name: name}
 	if err := checkTurn(ctx, s, id, turn); err != nil {
@@ -88,7 +89,7 @@ func Rewind(ctx context.Context, s store.Store, name string, turn int) error {
 	return errors.Join(s.Cut(ctx, lease, turn), s.Release(lease))
 }
 
-// Fork makes a run that has the turns of another one up to a turn.
+// Fork creates a run with the turns of another one up to a turn.
 func Fork(ctx context.Context, s store.Store, name string, turn int, fork store.Log) error {
 	id := store.ID{Kind: store.Run, Name: name}
 	if turn == 0 {
@@ -127,7 +128,7 @@ func checkTurn(ctx context.Context, s store.Store, id store.ID, turn int) error 
 	return nil
 }
 
-// Remove deletes a run, and the contents that only it had.
+// Remove deletes a run, and the contents that belong to it alone.
 func Remove(ctx context.Context, s store.Store, name string) error {
 	lease, err := s.Acquire(ctx, store.ID{Kind: store.Run, Name: name})
 	if err != nil {

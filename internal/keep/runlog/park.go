@@ -15,18 +15,18 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// A step may have to wait for a person, longer than a process lasts. It asks, and the run is
-// parked: its process ends. A decision is added to the journal, and the next process begins the
-// step again, which then finds the decision.
+// A step may have to wait for a person for longer than a process lasts. It asks a question, and the
+// run is parked: its process ends. The decision is added to the run log, and the next process
+// begins the step again, which then finds the decision.
 
 // StatusParked is the status of a run whose steps wait for decisions.
 const StatusParked = "parked"
 
-// Question is what a step that waits has asked.
+// Question is the question of a waiting step.
 type Question struct {
-	// ID names the question in the whole store.
+	// ID identifies the question within the store.
 	ID string `json:"id"`
-	// Run is the run that asks, Call the whole call that waits, and Why the reason.
+	// Run is the run that asks, Call the complete waiting call, and Why the reason.
 	Run   string          `json:"run"`
 	Call  json.RawMessage `json:"call"`
 	Why   string          `json:"why"`
@@ -38,16 +38,16 @@ type Question struct {
 // Decision answers a question.
 type Decision struct {
 	Allow bool `json:"allow"`
-	// Reason goes to the snippet with a decision against the call.
+	// Reason is passed to the snippet if the call is rejected.
 	Reason string `json:"reason,omitempty"`
-	// Value is the answer to the call, which is not made then. Empty makes the call.
+	// Value is the answer to the call, which is then not made. If Value is empty, the call is made.
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// maxDecision bounds a call that waits, and the parts of a decision, in bytes.
+// maxDecision bounds a waiting call, and each part of a decision, in bytes.
 const maxDecision = 1 << 20
 
-// ParkedError ends the context of a run that is parked.
+// ParkedError is the cause that ends the context of a parked run.
 type ParkedError struct{ Questions []Question }
 
 // Error lists the questions.
@@ -59,7 +59,7 @@ func (e *ParkedError) Error() string {
 	return "it waits for a decision: " + strings.Join(list, "; ")
 }
 
-// Decision returns the last decision about the step, nil for none.
+// Decision returns the last decision about the step, or nil.
 func (s *Step) Decision() *Decision {
 	if s == nil {
 		return nil
@@ -77,18 +77,18 @@ func (s *Step) Decision() *Decision {
 	}
 }
 
-// questionID names the n-th question of the step.
+// questionID returns the ID of the step's n-th question.
 func (s *Step) questionID(n int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d", s.journal.lease.ID.Name, s.key, s.about.Digest, n))
 	return hex.EncodeToString(sum[:6])
 }
 
-// ErrCannotWait says that a step cannot wait, because its run does not outlive the process.
+// ErrCannotWait reports that a step cannot wait, because its run does not outlive the process.
 var ErrCannotWait = errors.New("nobody can be asked, and a run without a name cannot wait for an answer")
 
-// Park asks whether to make a call, and ends the run when its calls in flight have ended. A
-// person must be able to read the whole call. Park returns only errors; that of a run without
-// a journal is [ErrCannotWait].
+// Park asks whether to make a call, and ends the run once its calls in flight have ended. A person
+// must be able to read the whole call. Park always returns an error; without a run log it is
+// [ErrCannotWait].
 func (s *Step) Park(ctx context.Context, call json.RawMessage, why string) error {
 	if s == nil {
 		return ErrCannotWait
@@ -119,11 +119,11 @@ func (s *Step) Park(ctx context.Context, call json.RawMessage, why string) error
 	return j.stopParked()
 }
 
-// settle is how long no step may be in flight before a run is parked: steps that begin at the
-// same time ask together.
+// settle is how long the run must have no step in flight before it is parked, so that steps that
+// begin at the same time ask together.
 const settle = 100 * time.Millisecond
 
-// awaitOthers waits until no step is in flight: what they pay for is kept.
+// awaitOthers waits until no step is in flight, so that what they pay for is kept.
 func (j *Log) awaitOthers(ctx context.Context) {
 	ticker := time.NewTicker(settle)
 	defer ticker.Stop()
@@ -144,7 +144,7 @@ func (j *Log) awaitOthers(ctx context.Context) {
 	}
 }
 
-// stopParked ends the run with the questions that it has asked.
+// stopParked ends the run with the questions that it asked.
 func (j *Log) stopParked() error {
 	j.mu.Lock()
 	questions := slices.Clone(j.questions)
@@ -152,7 +152,8 @@ func (j *Log) stopParked() error {
 	return j.stop(&ParkedError{questions})
 }
 
-// Leave says that the step is no longer in flight. Every step that Begin returns ends with it.
+// Leave records that the step is no longer in flight. The caller must call it for every step that
+// Begin returns.
 func (s *Step) Leave() {
 	if s == nil || s.left {
 		return
@@ -163,8 +164,7 @@ func (s *Step) Leave() {
 	s.journal.inFlight--
 }
 
-// Questions returns the questions of a run without a decision, those of all parked runs if the
-// name is empty.
+// Questions returns the undecided questions of a run, or of all parked runs if the name is empty.
 func Questions(ctx context.Context, s store.Store, run string) (open []Question, err error) {
 	names := []string{run}
 	if run == "" {
@@ -205,14 +205,14 @@ func readQuestions(ctx context.Context, s store.Store, id store.ID) (open []Ques
 		if err := decodeStrictly(e.Data, &q); err != nil {
 			return nil, fmt.Errorf("cannot read a question of %s: %w", id, err)
 		}
-		if !slices.ContainsFunc(open, isSame) { // a later process may have asked it again
+		if !slices.ContainsFunc(open, isSame) { // a later process may have repeated it
 			open = append(open, q)
 		}
 	}
 	return open, nil
 }
 
-// Decide answers a question, and returns the question. The run goes on when it is resumed.
+// Decide answers a question, and returns the question. The run continues when it is resumed.
 func Decide(ctx context.Context, s store.Store, id string, d Decision) (q Question, err error) {
 	if len(d.Reason) > maxDecision || len(d.Value) > maxDecision {
 		return q, fmt.Errorf("a reason or a value has more than %d bytes", maxDecision)
@@ -238,10 +238,9 @@ func Decide(ctx context.Context, s store.Store, id string, d Decision) (q Questi
 	return q, errors.Join(err, s.Release(lease))
 }
 
-// keepDecision adds a decision to the journal. A run without further questions is not parked
-// any more.
+// keepDecision adds a decision to the run log. A run without further questions is no longer parked.
 func keepDecision(ctx context.Context, s store.Store, lease store.Lease, q *Question, d Decision) error {
-	open, err := readQuestions(ctx, s, lease.ID) // as it is now that nobody else can change it
+	open, err := readQuestions(ctx, s, lease.ID) // read again, now that no other process can change it
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (p *process) begin(ctx context.Context) *Step {
 	return step
 }
 
-// park parks the run, as a process does that comes to the step that waits.
+// park parks the run, like a process that reaches the waiting step.
 func (p *process) park(ctx context.Context) Question {
 	p.t.Helper()
 	step := p.begin(ctx)
@@ -43,7 +43,7 @@ func TestAStepWaitsForADecision(t *testing.T) {
 	var q Question
 	inProcess(t, dir, func(ctx context.Context, p *process) { q = p.park(ctx) })
 
-	// Without a decision, the next process asks the same again.
+	// Without a decision, the next process asks again.
 	inProcess(t, dir, func(ctx context.Context, p *process) {
 		if again := p.park(ctx); again.ID != q.ID {
 			t.Errorf("%+v, want %+v", again, q)
@@ -76,7 +76,7 @@ func TestAStepWaitsForADecision(t *testing.T) {
 		}
 	})
 
-	// A step may wait a second time. Its ending is known from then on.
+	// A step may wait a second time. Its ending is then known.
 	inProcess(t, dir, func(ctx context.Context, p *process) {
 		if again := p.decided(ctx, true); again.ID == q.ID {
 			t.Errorf("two questions have the ID %s", q.ID)
@@ -122,8 +122,8 @@ func (p *process) decided(ctx context.Context, allowed bool) Question {
 
 func errOf(_ Question, err error) error { return err }
 
-// TestWhatIsInFlightEndsFirst: a run is parked when its other steps have ended, and the
-// questions that come meanwhile are asked together.
+// TestWhatIsInFlightEndsFirst: a run is parked once its other steps have ended, and questions that
+// arrive meanwhile are asked together.
 func TestWhatIsInFlightEndsFirst(t *testing.T) {
 	dir := t.TempDir()
 	inProcess(t, dir, func(ctx context.Context, p *process) {
@@ -168,7 +168,7 @@ func TestAStepWithoutAJournalCannotWait(t *testing.T) {
 	}
 }
 
-// FuzzQuestion: whatever an entry holds is refused, or a question no larger than the entry.
+// FuzzQuestion: any entry is refused, or is a question no larger than the entry.
 func FuzzQuestion(f *testing.F) {
 	f.Add([]byte(`{"id":"x","run":"a","call":{"a":[1]},"why":"y","asked":"2026-01-02T03:04:05Z"}`))
 	f.Add([]byte(`{"id":"x"} {}`))

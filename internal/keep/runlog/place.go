@@ -8,24 +8,24 @@ import (
 	"sync"
 )
 
-// place is a position in a run. It travels in contexts.
+// place is a position in a run. Contexts carry it.
 type place struct {
 	journal *Log
 	path    string
-	queue   *queue // of a slot that has no step yet, nil for none
+	queue   *queue // of a slot without a step so far, or nil
 }
 
-// queue lets the slots of a fan-out begin their first steps in order. Then a slot that is new
-// pays nothing before the ones ahead of it have shown that the run takes another course.
+// queue makes the slots of a fan-out begin their first steps in order. A new slot then pays nothing
+// until the slots ahead of it have shown whether the run takes a different course.
 type queue struct {
-	ahead <-chan struct{} // closed when the slot ahead has begun, nil for none
+	ahead <-chan struct{} // closed when the slot ahead has begun, or nil
 	begun func()
 }
 
 type placeKey struct{}
 
-// With returns a context for a run, which carries its journal. It ends with cancel, and with
-// the reason why the run cannot go on.
+// With returns a context for a run, which carries its run log. The context ends with cancel, or
+// with the reason why the run cannot continue.
 func With(ctx context.Context, j *Log) (_ context.Context, cancel func()) {
 	ctx, end := context.WithCancelCause(ctx)
 
@@ -35,8 +35,8 @@ func With(ctx context.Context, j *Log) (_ context.Context, cancel func()) {
 	return context.WithValue(ctx, placeKey{}, place{journal: j}), func() { end(nil) }
 }
 
-// From returns the journal of a context at the root of its run, nil for none. Parts of a run
-// that are runs themselves have none.
+// From returns the run log of a context at the root of its run, or nil. Parts of a run that are
+// runs themselves have none.
 func From(ctx context.Context) *Log {
 	if p, ok := ctx.Value(placeKey{}).(place); ok && p.path == "" {
 		return p.journal
@@ -53,8 +53,8 @@ func EnterTurn(ctx context.Context, turn int) context.Context {
 	return At(ctx, "turn %d", turn)
 }
 
-// EndTurn makes a turn count, in a loop that goes on from its beginning, with the endings that
-// are kept. So it has nothing to restore.
+// EndTurn makes a turn count, in a loop that always continues from its beginning with the recorded
+// endings, so it has nothing to restore.
 func EndTurn(ctx context.Context, turn int) error {
 	j := From(ctx)
 	if j == nil {
@@ -63,8 +63,8 @@ func EndTurn(ctx context.Context, turn int) error {
 	return j.Commit(ctx, Commit{Turn: turn, Data: []byte("{}")})
 }
 
-// At returns a context one level deeper, in a part of the run that has the same name whenever
-// the run comes there.
+// At returns a context one level deeper, for a part of the run that has the same name in every
+// process.
 func At(ctx context.Context, format string, args ...any) context.Context {
 	p, ok := ctx.Value(placeKey{}).(place)
 	if !ok {
@@ -72,14 +72,14 @@ func At(ctx context.Context, format string, args ...any) context.Context {
 	}
 	p.path += "/" + fmt.Sprintf(format, args...)
 	if p.queue != nil {
-		p.queue.begun() // a part of a slot may need a sandbox that the next slot holds
+		p.queue.begun() // part of a slot may need a sandbox that the next slot holds
 		p.queue = nil
 	}
 	return context.WithValue(ctx, placeKey{}, p)
 }
 
-// Slots returns contexts for the n slots of a fan-out, and what to call when a slot has ended.
-// The first steps that stand directly in slots begin in order.
+// Slots returns contexts for the n slots of a fan-out, each with a function to call when the slot
+// has ended. The first steps directly in the slots begin in order.
 func Slots(ctx context.Context, n int) func(i int) (_ context.Context, ended func()) {
 	p, ok := ctx.Value(placeKey{}).(place)
 	if !ok {
@@ -114,7 +114,7 @@ func (q *queue) wait(ctx context.Context) error {
 	}
 }
 
-// AtNext is At for parts that come one after another. It counts them.
+// AtNext is At for parts that come one after another. It numbers them.
 func AtNext(ctx context.Context, name string) context.Context {
 	p, ok := ctx.Value(placeKey{}).(place)
 	if !ok {
@@ -123,7 +123,7 @@ func AtNext(ctx context.Context, name string) context.Context {
 	return At(ctx, "%s %d", name, p.journal.count(p.path+"/"+name))
 }
 
-// count returns how often it was called for a path.
+// count returns how often it was called for a path before.
 func (j *Log) count(path string) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -131,8 +131,8 @@ func (j *Log) count(path string) int {
 	return j.places[path]
 }
 
-// longPath is a path so long, in bytes, that its digest stands for it. Only deep trees of
-// sub-loops have one.
+// longPath is the length, in bytes, from which the digest of a path replaces it. Only deep trees of
+// sub-loops have such paths.
 const longPath = 1 << 10
 
 // key returns the key of the next step at a place.
@@ -141,7 +141,7 @@ func (p place) key(what string) string {
 	return fmt.Sprintf("%s %d", path, p.journal.count(path))
 }
 
-// shortenPath bounds a path, which stays the only one of its name.
+// shortenPath bounds the length of a path and keeps it unique.
 func shortenPath(path string) string {
 	if len(path) <= longPath {
 		return path

@@ -9,32 +9,31 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Reader reads the journal of a run that another process may be writing. That process does not
-// wait for it. It belongs to one goroutine.
+// Reader reads the log of a run that another process may be writing. It never blocks that process.
+// It must be used by one goroutine only.
 type Reader struct {
 	store store.Store
 	name  string
 
 	known store.Log // as of the last Read
-	count int       // of the entries that are known
-	last  int64     // the Seq of the last of them
+	count int       // known entries
+	last  int64     // the Seq of the last known entry
 }
 
-// News is what a run has now that it had not before.
+// News is what changed in a run since the last Read.
 type News struct {
-	// Run is the run as of now.
+	// Run is the run with its current status.
 	Run store.Log
-	// IsAnew says that the entries are all that there are: it is the first News, or turns were
-	// taken back.
+	// IsAnew means that the entries are complete: this is the first News, or turns were removed.
 	IsAnew bool
 
 	entries []store.Entry
 }
 
-// NewReader returns a reader of a run's journal from its beginning.
+// NewReader returns a reader that starts at the beginning of a run's log.
 func NewReader(s store.Store, name string) *Reader { return &Reader{store: s, name: name} }
 
-// Read returns what is new since the last Read.
+// Read returns the changes since the last Read.
 func (r *Reader) Read(ctx context.Context) (news News, err error) {
 	if news.Run, err = Look(ctx, r.store, r.name); err != nil {
 		return news, err
@@ -47,7 +46,7 @@ func (r *Reader) Read(ctx context.Context) (news News, err error) {
 	case isSameOwner && news.Run.Status == StatusRunning && r.known.Status == StatusRunning:
 		news.entries, err = r.store.Entries(ctx, news.Run.ID, store.Query{AfterSeq: r.last})
 	default:
-		err = r.readAll(ctx, &news, isFirst) // turns may have been taken back
+		err = r.readAll(ctx, &news, isFirst) // turns may have been removed
 	}
 	if err != nil {
 		return news, err
@@ -64,7 +63,7 @@ func (r *Reader) Read(ctx context.Context) (news News, err error) {
 	return news, nil
 }
 
-// readAll reads all entries. Those that are known are no news, if all of them are still there.
+// readAll reads all entries. Known entries are not news as long as all of them still exist.
 func (r *Reader) readAll(ctx context.Context, news *News, isFirst bool) (err error) {
 	news.IsAnew = true
 	news.entries, err = r.store.Entries(ctx, news.Run.ID, store.Query{})
@@ -80,7 +79,7 @@ func (r *Reader) readAll(ctx context.Context, news *News, isFirst bool) (err err
 	return nil
 }
 
-// IsNone reports whether the entries are those of the last Read.
+// IsNone reports whether the entries are the same as at the last Read.
 func (n *News) IsNone() bool { return !n.IsAnew && len(n.entries) == 0 }
 
 // Write writes the entries as lines of JSON, as [Export] does.

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 )
 
-// openStores opens a store twice, as two processes do.
+// openStores opens a store twice, like two processes.
 func openStores(t *testing.T) (writes, reads *sqlitestore.Store) {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,7 +26,7 @@ func openStores(t *testing.T) (writes, reads *sqlitestore.Store) {
 	return writes, reads
 }
 
-// openRun begins a run, or goes on with it.
+// openRun begins or continues a run.
 func openRun(t *testing.T, s store.Store) *Log {
 	t.Helper()
 	j, _, err := Open(t.Context(), s, store.Log{ID: store.ID{Kind: store.Run, Name: "a"}})
@@ -68,8 +68,8 @@ func commit(t *testing.T, j *Log, turn int) {
 	}
 }
 
-// TestAReaderGetsWhatIsNew through the life of a run: its process ends, turns are taken back, and
-// another process goes on.
+// TestAReaderGetsWhatIsNew throughout the life of a run: its process ends, turns are removed, and
+// another process continues.
 func TestAReaderGetsWhatIsNew(t *testing.T) {
 	writes, reads := openStores(t)
 	r := NewReader(reads, "a")
@@ -119,7 +119,7 @@ func TestAReaderGetsWhatIsNew(t *testing.T) {
 	wants("running anew")
 }
 
-// endsBetween is a store in which a run ends after its log was read.
+// endsBetween is a store in which a run ends just after its log was read.
 type endsBetween struct {
 	store.Store
 	end func()
@@ -130,7 +130,7 @@ func (s *endsBetween) Owner(ctx context.Context, id store.ID) (string, error) {
 	return s.Store.Owner(ctx, id)
 }
 
-// TestARunThatEndsIsNotInterrupted: it ends between two questions about it.
+// TestARunThatEndsIsNotInterrupted: it ends between two reads of its state.
 func TestARunThatEndsIsNotInterrupted(t *testing.T) {
 	writes, reads := openStores(t)
 	j := openRun(t, writes)

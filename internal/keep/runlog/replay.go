@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// exported is a line of a journal that [Export] writes. IsJournal of package trajectory knows
+// exported is a line of a run log that [Export] writes. IsJournal of package trajectory recognises
 // how it begins.
 type exported struct {
 	Turn  int             `json:"turn"`
@@ -24,14 +24,14 @@ type exported struct {
 	Cost  store.Cost      `json:"cost"`
 }
 
-// Bounds of a journal that is replayed, in bytes.
+// Bounds of a run log to replay, in bytes.
 const (
 	maxReplay     = 1 << 30
 	maxReplayLine = store.MaxData + 1<<20
 )
 
-// Replay returns a journal whose steps have the endings that an exported one has. It keeps
-// nothing. The run begins at its beginning, because the states of sandboxes are not exported.
+// Replay returns a run log whose steps end as in an exported one. It stores nothing. The run starts
+// from its beginning, because the states of sandboxes are not exported.
 func Replay(r io.Reader) (*Log, error) {
 	s := &replayed{}
 	limited := &io.LimitedReader{R: r, N: maxReplay + 1}
@@ -62,10 +62,10 @@ func Replay(r io.Reader) (*Log, error) {
 	return j, nil
 }
 
-// replayedKinds are the kinds of entries that a run reads that goes on.
+// replayedKinds are the kinds of entries that a resumed run reads.
 var replayedKinds = []string{kindBegun, kindStep, kindStart, kindDecision}
 
-// replayed is a store with the entries of one journal. It keeps nothing.
+// replayed is a store with the entries of one run log. It discards all changes.
 type replayed struct {
 	store.Store // no other method is called
 

@@ -1,13 +1,13 @@
-// Package runlog keeps what a run has paid for and how far it came, so that it can go on
+// Package runlog records what a run has paid for and how far it came, so that the run can continue
 // after its process has ended.
 //
-// A run's context carries its [Log] and the place in the run: turn, snippet, call, slot.
-// [Begin] names a step by its place. The first time, the caller does the step and keeps how it
-// ended; in a later process, the journal has the ending. A step is written before its result
-// counts. A run that takes another course than before is stopped before it pays.
+// A run's context carries its [Log] and the place in the run: turn, snippet, call, slot. [Begin]
+// identifies a step by its place. The first time, the caller performs the step and records its
+// ending; in a later process, the run log returns the ending. A step is written before its result
+// counts. A run that takes a different course than before is stopped before it pays.
 //
-// Loops commit their turns. A run goes on from the last commit whose state is whole, and does
-// the steps after it again, with the endings that are kept.
+// Loops commit their turns. A run continues from the last commit with a complete state, and repeats
+// the steps after it with their recorded endings.
 package runlog
 
 import (
@@ -23,25 +23,25 @@ import (
 
 // The kinds of entries in the log of a run.
 const (
-	kindPin    = "pin"    // what must stay the same
-	kindBegun  = "begun"  // a step began: if it has no ending, it may have been paid
+	kindPin    = "pin"    // a value that must not change
+	kindBegun  = "begun"  // a step began: without an ending, it may have been paid for
 	kindStep   = "step"   // how a step ended
-	kindLost   = "lost"   // what a step has cost that has no ending
+	kindLost   = "lost"   // the cost of a step without an ending
 	kindCommit = "commit" // a turn
-	kindStart  = "start"  // what a snippet begins with
-	kindTrace  = "trace"  // what a turn adds to the record for people
+	kindStart  = "start"  // the start of a snippet
+	kindTrace  = "trace"  // a turn's lines of the record for humans
 
 	kindQuestion = "question" // of a step that waits for a person
 	kindDecision = "decision" // the answer to it
 )
 
-// The statuses of runs that have not ended. Others are those of their loops.
+// The statuses of runs that have not ended. Loops define the others.
 const (
 	StatusRunning     = "running"
 	StatusInterrupted = "interrupted"
 )
 
-// Log is the journal of one run in this process. It is safe for concurrent use.
+// Log is the log of one run in this process. It is safe for concurrent use.
 type Log struct {
 	store store.Store
 	lease store.Lease
@@ -50,34 +50,34 @@ type Log struct {
 
 	mu      sync.Mutex
 	end     context.CancelCauseFunc // ends the run's context
-	stopped error                   // why no step may begin any more
-	places  map[string]int          // how many steps began at a place
+	stopped error                   // why no further step may begin
+	places  map[string]int          // number of steps begun at a place
 	loaded  bool
-	from    int // the first turn whose steps are done again
+	from    int // the first turn whose steps are repeated
 	steps   map[string]*step
-	byWhat  map[string][]*step // the same, by their digests
+	byWhat  map[string][]*step // the same, by digest
 	starts  map[string]Start
 	counted Counts
 
-	inFlight  int // steps between Begin and Leave that no ending was known for
+	inFlight  int // steps without a known ending, between Begin and Leave
 	questions []Question
 	decisions map[string]*Decision
 
 	traced traced
 }
 
-// Counts says how many steps of this process there were.
+// Counts counts the steps of this process.
 type Counts struct {
-	// Replayed had their endings in the journal; Made had not.
+	// Replayed steps were answered from the run log; Made steps were not.
 	Replayed int `json:"replayed"`
 	Made     int `json:"made"`
-	// Again began in an earlier process, too, which ended before the step did. They may be
-	// paid twice.
+	// Again counts steps that had also begun in an earlier process, which ended before them. They
+	// may be paid for twice.
 	Again int `json:"again"`
 }
 
-// Open opens the journal of a run, and creates its log if there is none. It returns the log as
-// it was. The caller closes the journal.
+// Open opens the log of a run, and creates it if necessary. It also returns the stored log as it
+// was. The caller must close the Log.
 func Open(ctx context.Context, s store.Store, log store.Log) (*Log, store.Log, error) {
 	log.Status = StatusRunning
 	known, err := s.Log(ctx, log.ID)
@@ -85,7 +85,7 @@ func Open(ctx context.Context, s store.Store, log store.Log) (*Log, store.Log, e
 	if isNew {
 		known = log
 		if err = s.Create(ctx, log); errors.Is(err, store.ErrExists) {
-			known, err = s.Log(ctx, log.ID) // another process was faster
+			known, err = s.Log(ctx, log.ID) // another process created it first
 			isNew = false
 		}
 	}
@@ -108,10 +108,10 @@ func Open(ctx context.Context, s store.Store, log store.Log) (*Log, store.Log, e
 // Name returns the name of the run.
 func (j *Log) Name() string { return j.lease.ID.Name }
 
-// IsNew reports whether Open has created the run.
+// IsNew reports whether Open created the run.
 func (j *Log) IsNew() bool { return j.isNew }
 
-// Discard removes a run that could not begin, in place of Close.
+// Discard removes a run that could not begin. It replaces Close.
 func (j *Log) Discard() error {
 	if err := j.store.Remove(context.Background(), j.lease); err != nil {
 		return errors.Join(err, j.store.Release(j.lease))
@@ -119,9 +119,9 @@ func (j *Log) Discard() error {
 	return nil
 }
 
-// Close writes how the run ended, and frees it for other processes.
+// Close records how the run ended, and frees it for other processes.
 func (j *Log) Close(status, reason string) error {
-	ctx := context.Background() // the run's may have ended
+	ctx := context.Background() // the run's context may have ended
 	log, err := j.store.Log(ctx, j.lease.ID)
 	if err == nil {
 		err = errors.Join(j.endTrace(ctx, log.Turn),
@@ -140,7 +140,7 @@ func (j *Log) Counts() Counts {
 	return j.counted
 }
 
-// Pinned returns the value that is kept under a name, empty for none.
+// Pinned returns the value recorded under a name, or an empty string.
 func (j *Log) Pinned(ctx context.Context, name string) (value string, err error) {
 	entries, err := j.store.Entries(ctx, j.lease.ID, store.Query{Kinds: []string{kindPin}})
 	for _, e := range entries {
@@ -151,8 +151,8 @@ func (j *Log) Pinned(ctx context.Context, name string) (value string, err error)
 	return value, err
 }
 
-// Pin keeps a value under a name. If the run has another value from an earlier process, the
-// error says what both are, unless it may change.
+// Pin records a value under a name. If an earlier process recorded another value, Pin returns an
+// error with both values, unless the value may change.
 func (j *Log) Pin(ctx context.Context, name, value string, mayChange bool) error {
 	known, err := j.Pinned(ctx, name)
 	if err != nil {
@@ -172,15 +172,15 @@ func (j *Log) Pin(ctx context.Context, name, value string, mayChange bool) error
 // Commit is a turn that counts.
 type Commit struct {
 	Turn int
-	// Data is what the loop knows, as JSON.
+	// Data is the state of the loop, as JSON.
 	Data json.RawMessage
-	// State is what the sandbox knows, for Commit. Commits has its digest instead, which
-	// Commit takes for a state that has not changed. Both are empty if the state is not whole.
+	// State is the state of the sandbox, for Commit. Commits sets its digest instead, which Commit
+	// also accepts for an unchanged state. Both are empty if the state is incomplete.
 	State  []byte
 	Digest string
 }
 
-// Commit makes a turn count. It is on the disk when Commit returns.
+// Commit makes a turn count. The turn is durable when Commit returns.
 func (j *Log) Commit(ctx context.Context, c Commit) error {
 	j.mu.Lock()
 	stopped, isParked := j.stopped, len(j.questions) > 0
@@ -188,7 +188,7 @@ func (j *Log) Commit(ctx context.Context, c Commit) error {
 	switch {
 	case stopped != nil:
 		return stopped
-	case isParked: // a snippet has gone on without the answer
+	case isParked: // a snippet continued without the answer
 		return j.stopParked()
 	}
 
@@ -213,7 +213,7 @@ func (j *Log) Commits(ctx context.Context) ([]Commit, error) {
 
 	commits := make([]Commit, 0, len(entries))
 	for _, e := range entries {
-		// A turn that was done again counts in place of the earlier one and those after it.
+		// A repeated turn replaces the earlier one and all turns after it.
 		for len(commits) > 0 && commits[len(commits)-1].Turn >= e.Turn {
 			commits = commits[:len(commits)-1]
 		}
@@ -227,7 +227,7 @@ func (j *Log) State(ctx context.Context, c Commit) ([]byte, error) {
 	return j.store.Blob(ctx, c.Digest)
 }
 
-// GoOnAfter says that the loop has the state of a turn, and goes on after it.
+// GoOnAfter records that the loop has restored the state of a turn, and continues after it.
 func (j *Log) GoOnAfter(turn int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -235,16 +235,16 @@ func (j *Log) GoOnAfter(turn int) {
 	j.turn.Store(int64(j.from))
 }
 
-// StoppedError says why a run cannot go on. It is the cause with which the run's context ends.
+// StoppedError reports why a run cannot continue. It is the cause that ends the run's context.
 type StoppedError struct{ Err error }
 
-// Error is the reason.
+// Error returns the reason as text.
 func (e *StoppedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// stop ends the run: no step begins any more. It returns the first reason.
+// stop ends the run, so that no further step begins. It returns the first reason.
 func (j *Log) stop(err error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -26,7 +26,7 @@ type process struct {
 	s *sqlitestore.Store
 }
 
-// inProcess opens the run in a folder, calls use, and ends it as a kill does.
+// inProcess opens the run in a folder, calls use, and ends like a killed process.
 func inProcess(t *testing.T, dir string, use func(ctx context.Context, p *process)) {
 	t.Helper()
 	s, err := sqlitestore.Open(dir)
@@ -43,7 +43,7 @@ func inProcess(t *testing.T, dir string, use func(ctx context.Context, p *proces
 	use(ctx, &process{t, j, s})
 }
 
-// ask begins a step, and ends it with its own request in capitals unless it is known.
+// ask begins a step. Unless its ending is known, ask ends it with the request in capitals.
 func (p *process) ask(ctx context.Context, request string) (ending string, isKnown bool, err error) {
 	step, err := Begin(ctx, func() Request { return Request{What: "ask", Digest: request, About: request} })
 	if err != nil {
@@ -109,7 +109,7 @@ func TestAnotherCourseStopsTheRun(t *testing.T) {
 	inProcess(t, dir, func(ctx context.Context, p *process) { p.asks(ctx, "first", true) })
 }
 
-// TestThreadsMayChangePlaces: the calls of threads come in any order.
+// TestANewSlotWaitsForTheOnesAhead: if a slot ahead takes another course, it begins no step.
 func TestANewSlotWaitsForTheOnesAhead(t *testing.T) {
 	dir := t.TempDir()
 	inProcess(t, dir, func(ctx context.Context, p *process) {
@@ -166,7 +166,7 @@ func TestThreadsMayChangePlaces(t *testing.T) {
 	inProcess(t, dir, func(ctx context.Context, p *process) {
 		p.asks(ctx, "a", false)
 		p.asks(ctx, "b", false)
-		c := func() Request { return Request{What: "ask", Digest: "c"} } // has no ending
+		c := func() Request { return Request{What: "ask", Digest: "c"} } // without an ending
 		if _, err := Begin(ctx, c); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestThreadsMayChangePlaces(t *testing.T) {
 		p.asks(ctx, "d", true)
 		p.asks(ctx, "c", false)
 		p.asks(ctx, "a", true)
-		p.asks(ctx, "e", false) // its place is that of d, which has moved
+		p.asks(ctx, "e", false) // in the place of d, which has moved
 		p.asks(ctx, "b", true)
 		if got := p.j.Counts(); got != (Counts{Replayed: 3, Made: 2, Again: 1}) {
 			t.Errorf("%+v", got)
@@ -218,7 +218,7 @@ func TestTurnsThatCountAreNotDoneAgain(t *testing.T) {
 		}
 		p.j.GoOnAfter(2)
 		p.asks(At(ctx, "turn 3"), "ask 3", true)
-		commit(p, 2, "", commits[1].Digest) // it counts in place of the first one
+		commit(p, 2, "", commits[1].Digest) // replaces the first one
 		if commits, err = p.j.Commits(ctx); err != nil || len(commits) != 2 {
 			t.Errorf("%+v, %v", commits, err)
 		}
@@ -323,7 +323,7 @@ func TestStatusKnowsWhichProcessHasEnded(t *testing.T) {
 	}
 }
 
-// FuzzDecodeContent: whatever an entry holds is refused, or decoded to what encodes to it.
+// FuzzDecodeContent: any entry is refused, or decoded to a content that encodes to it.
 func FuzzDecodeContent(f *testing.F) {
 	f.Add([]byte(`{"digest":"x","about":"y","ending":{"a":1}}`))
 	f.Add([]byte(`{"digest":"x"} {}`))

@@ -10,19 +10,19 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Start is what a snippet begins with and no code decides. A snippet that runs again has the same
-// start, so that it takes the same course.
+// Start is the part of a snippet's beginning that no code decides. A repeated snippet has the same
+// start, so it takes the same course.
 type Start struct {
 	Seed []byte    `json:"seed"` // of its randomness
-	Time time.Time `json:"time"` // the first that it sees
+	Time time.Time `json:"time"` // the first time that it sees
 }
 
 // seedSize is the length of a seed, in bytes.
 const seedSize = 32
 
-// StartSnippet returns the start of the snippet at the place of a context, a zero one if the
-// context has no journal. It does not wait for the disk: the start is there before the first
-// step that can depend on it.
+// StartSnippet returns the start of the snippet at the place of a context, or a zero Start if the
+// context has no run log. It does not wait for the disk: the start is durable before the first step
+// that can depend on it.
 func StartSnippet(ctx context.Context) (Start, error) {
 	p, ok := ctx.Value(placeKey{}).(place)
 	if !ok {
@@ -40,7 +40,7 @@ func StartSnippet(ctx context.Context) (Start, error) {
 		return known, nil
 	}
 
-	s := Start{Seed: make([]byte, seedSize), Time: time.Now().Round(0)} // only its wall clock is kept
+	s := Start{Seed: make([]byte, seedSize), Time: time.Now().Round(0)} // without the monotonic clock
 	_, _ = rand.Read(s.Seed)                                            // it never fails
 	data, err := json.Marshal(s)
 	if err != nil {

@@ -9,37 +9,37 @@ import (
 	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
-// Request says what a step is going to do.
+// Request describes what a step is going to do.
 type Request struct {
-	// What is a word for it, such as the purpose of a model call.
+	// What is a word for the request, such as the purpose of a model call.
 	What string
 	// Digest identifies the whole request.
 	Digest string
-	// About shows the request to people; it is shortened.
+	// About describes the request for display; it is shortened.
 	About string
 }
 
-// maxAbout bounds what the journal shows of a request, in characters.
+// maxAbout bounds a request's description in the run log, in characters.
 const maxAbout = 300
 
-// Step is one step of a run. A nil Step is that of a run without a journal.
+// Step is one step of a run. A nil Step belongs to a run without a run log.
 type Step struct {
 	journal *Log
 	key     string
 	about   about
 	known   *step // nil for none
-	asked   int   // how many questions have a decision
+	asked   int   // number of questions with a decision
 	left    bool
 }
 
-// step is an entry of a step that an earlier process did, or began.
+// step is an entry of a step that an earlier process finished or began.
 type step struct {
 	key string
 	content
 	ended, taken bool
 }
 
-// about is what the journal has of each request.
+// about is the run log's description of a request.
 type about struct {
 	Digest string `json:"digest"`
 	About  string `json:"about"`
@@ -51,9 +51,9 @@ type content struct {
 	Ending json.RawMessage `json:"ending,omitempty"`
 }
 
-// CourseError says that a run took another course than in an earlier process.
+// CourseError reports that a run took a different course than in an earlier process.
 type CourseError struct {
-	// Place is where, Was and Is what it asked there before and now.
+	// Place is the place of the difference, Was and Is are the requests there before and now.
 	Place, Was, Is string
 }
 
@@ -64,9 +64,9 @@ func (e *CourseError) Error() string {
 		"or start a new run under another name", e.Place, e.Was, e.Is)
 }
 
-// Begin begins the next step at the place of a context. It calls describe only if the context
-// has a journal. The caller ends the step with [Step.Leave]. The error is a [*CourseError] if the
-// run does something else here than before, or says why the run was stopped.
+// Begin begins the next step at the place of a context. It calls describe only if the context has a
+// run log. The caller ends the step with [Step.Leave]. The error is a [*CourseError] if the run
+// does something else here than before, or the reason why the run was stopped.
 func Begin(ctx context.Context, describe func() Request) (*Step, error) {
 	p, ok := ctx.Value(placeKey{}).(place)
 	if !ok {
@@ -100,7 +100,7 @@ func Begin(ctx context.Context, describe func() Request) (*Step, error) {
 	return s, nil
 }
 
-// load reads the steps that are done again, once.
+// load reads the steps to repeat, once.
 func (j *Log) load(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -131,7 +131,7 @@ func (j *Log) load(ctx context.Context) error {
 	return nil
 }
 
-// take takes what an entry says. j.mu is held.
+// take records the content of an entry. The caller holds j.mu.
 func (j *Log) take(e *store.Entry) (err error) {
 	switch e.Kind {
 	case kindDecision:
@@ -164,8 +164,8 @@ func decodeContent(data []byte) (c content, err error) {
 	return c, err
 }
 
-// find looks for what an earlier process knew of a step: at the same place, or else a step
-// with the same request. Threads may have changed places.
+// find finds an earlier process's record of a step: at the same place, or else of a step with the
+// same request. Threads may have swapped places.
 func (s *Step) find() error {
 	j := s.journal
 	j.mu.Lock()
@@ -181,7 +181,7 @@ func (s *Step) find() error {
 	if s.known != nil {
 		s.known.taken, s.key = true, s.known.key
 	} else if here != nil {
-		s.key += " instead" // the key is that of a step that has changed places
+		s.key += " instead" // the key belongs to a step that swapped places
 	}
 
 	switch {
@@ -201,8 +201,8 @@ func (s *Step) find() error {
 	return nil
 }
 
-// findElsewhere returns a step with a request that is not taken yet, one that has ended if
-// possible. j.mu is held.
+// findElsewhere returns an unclaimed step with the same request, preferably one that has ended. The
+// caller holds j.mu.
 func (j *Log) findElsewhere(digest string) (found *step) {
 	for _, known := range j.byWhat[digest] {
 		if !known.taken && (found == nil || known.ended && !found.ended) {
@@ -220,8 +220,8 @@ func (s *Step) Ending() (ending json.RawMessage, ok bool) {
 	return s.known.Ending, true
 }
 
-// End keeps how the step ended. When it returns, that is on the disk. After an error the
-// run cannot go on.
+// End records how the step ended. The record is durable when End returns. After an error the run
+// cannot continue.
 func (s *Step) End(ctx context.Context, ending any, cost store.Cost) error {
 	if s == nil {
 		return nil
@@ -243,7 +243,7 @@ func (s *Step) End(ctx context.Context, ending any, cost store.Cost) error {
 	return nil
 }
 
-// Drop keeps the cost of a step that was broken off. It is begun anew in a later process.
+// Drop records the cost of an aborted step. A later process begins the step anew.
 func (s *Step) Drop(cost store.Cost) {
 	if s == nil || cost == (store.Cost{}) {
 		return

@@ -9,26 +9,26 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 )
 
-// Bounds of the record that a turn keeps, in bytes: of all, of one line, and of the lines that
-// share an entry. A larger line could not be read.
+// Bounds of the record of a turn, in bytes: of the whole, of one line, and of the lines in one
+// entry. A larger line could not be read.
 const (
 	maxTrace = 32 << 20
 	maxLine  = 12 << 20
 	maxPart  = 2 << 20
 )
 
-// Follower writes the record of a run elsewhere, too. Its methods are called one after another,
-// and do not call the journal.
+// Follower writes the record of a run elsewhere as well. Its methods are called one at a time, and
+// must not call the Log.
 type Follower interface {
-	// Past gets what a turn of an earlier process has kept. Such turns come first, in order.
+	// Past receives the record of a turn of an earlier process. Such turns come first, in order.
 	Past(turn int, data []byte) error
-	// Line gets the next line.
+	// Line receives the next line.
 	Line(line *trajectory.Kept)
 }
 
 // traced is the record of the run since the last turn that counts.
 type traced struct {
-	follower Follower // nil for none
+	follower Follower // may be nil
 	lines    []trajectory.Kept
 	size     int
 	leftOut  int
@@ -41,8 +41,9 @@ func (j *Log) Follow(f Follower) {
 	j.traced.follower = f
 }
 
-// Trace adds a line to the record of the run. It is kept with the turn, when that counts: until
-// then, the turn may be done again. The journal keeps no more of a turn after it has returned false.
+// Trace adds a line to the record of the run. The line is stored with the turn, when the turn
+// counts: until then, the turn may be repeated. Once Trace has returned false, the Log keeps no
+// more lines of the turn.
 func (j *Log) Trace(line *trajectory.Kept) (kept bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -60,8 +61,8 @@ func (j *Log) Trace(line *trajectory.Kept) (kept bool) {
 	return true
 }
 
-// followPast gives the follower what is there when the first step begins: the record up to the
-// turn after which the run goes on, and the lines of this process. j.mu is held.
+// followPast passes the existing record to the follower when the first step begins: the record up
+// to the turn after which the run continues, and the lines of this process. The caller holds j.mu.
 func (j *Log) followPast(ctx context.Context) error {
 	if j.traced.follower == nil {
 		return nil
@@ -82,15 +83,15 @@ func (j *Log) followPast(ctx context.Context) error {
 	return nil
 }
 
-// followLines gives the follower the lines of this process. j.mu is held.
+// followLines passes the lines of this process to the follower. The caller holds j.mu.
 func (j *Log) followLines() {
 	for i := range j.traced.lines {
 		j.traced.follower.Line(&j.traced.lines[i])
 	}
 }
 
-// EndTrace says that the record has no further line. A run that began no step has lines for
-// the follower, unless it continues another process: its record is there already.
+// EndTrace ends the record. A run that began no step still has lines for the follower, unless it
+// continues the run of another process, whose record exists already.
 func (j *Log) EndTrace() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -125,10 +126,10 @@ func (j *Log) takeTrace(turn int) (entries []store.Entry, err error) {
 	return entries, err
 }
 
-// endTrace keeps what is left of the record after the last turn, which ended with the process.
+// endTrace stores the rest of the record, after the last turn, which ended with the process.
 func (j *Log) endTrace(ctx context.Context, last int) error {
 	j.mu.Lock()
-	counts := j.stopped == nil && (j.loaded || j.isNew) // else an earlier process came further
+	counts := j.stopped == nil && (j.loaded || j.isNew) // otherwise an earlier process got further
 	j.mu.Unlock()
 	if !counts {
 		return nil

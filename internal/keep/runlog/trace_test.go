@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 )
 
-// followed is a [Follower] that remembers.
+// followed is a [Follower] that records lines.
 type followed struct{ lines []string }
 
 func (f *followed) Past(turn int, data []byte) error {
@@ -77,7 +77,7 @@ func TestTheRecordIsKeptWithTheTurnsThatCount(t *testing.T) {
 		commit(p, 1)
 		p.traces("2")
 		commit(p, 2)
-		p.traces("3") // the process ends before its turn does
+		p.traces("3") // the process ends before its turn ends
 	})
 	expectRecord(t, dir, "0 1 2")
 
@@ -107,7 +107,7 @@ func TestTheRecordIsKeptWithTheTurnsThatCount(t *testing.T) {
 	inProcess(t, dir, func(_ context.Context, p *process) {
 		p.traces("20")
 		p.j.EndTrace()
-		if err := p.j.Close("interrupted", ""); err != nil { // it came nowhere
+		if err := p.j.Close("interrupted", ""); err != nil { // it got nowhere
 			t.Error(err)
 		}
 	})
@@ -125,7 +125,7 @@ func TestTheRecordOfATurnIsBounded(t *testing.T) {
 		if kept != maxTrace/len(large) {
 			t.Errorf("%d lines of %d bytes are kept", kept, len(large))
 		}
-		p.traces("1") // lines behind it would stand on nothing
+		p.traces("1") // lines after it would have no beginning
 		if err := p.j.Commit(t.Context(), Commit{Turn: 1, Data: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestAnExportedJournalIsReplayed(t *testing.T) {
 	}
 }
 
-// FuzzReplay: whatever a file holds is refused, or answers as a journal does.
+// FuzzReplay: any file is refused, or answers like a run log.
 func FuzzReplay(f *testing.F) {
 	f.Add([]byte(`{"turn":1,"kind":"step","key":"/turn 1/ask 1","data":{"digest":"x","about":"y","ending":1},` +
 		`"cost":{}}`))

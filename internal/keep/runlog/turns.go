@@ -8,19 +8,20 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Turn sums up the entries of one turn of a run.
+// Turn summarises the entries of one turn of a run.
 type Turn struct {
 	Turn      int  `json:"turn"`
 	Committed bool `json:"committed"`
-	// Steps have an ending; Open began and have none, so they may have been paid for nothing.
+	// Steps counts steps with an ending; Open counts steps that began and have none, and may have
+	// been paid for in vain.
 	Steps int        `json:"steps"`
 	Open  int        `json:"open,omitempty"`
 	Cost  store.Cost `json:"cost"`
-	// Last is what the last step asked.
+	// Last describes the request of the last step.
 	Last string `json:"last,omitempty"`
 }
 
-// Turns sums up a run by turns.
+// Turns summarises a run by turns.
 func Turns(ctx context.Context, s store.Store, id store.ID) ([]Turn, error) {
 	entries, err := s.Entries(ctx, id, store.Query{Kinds: []string{kindBegun, kindStep, kindLost, kindCommit}})
 	if err != nil {
@@ -49,7 +50,7 @@ func Turns(ctx context.Context, s store.Store, id store.ID) ([]Turn, error) {
 	return list, nil
 }
 
-// add counts an entry. Open are the keys of the steps without an ending.
+// add counts an entry. Open holds the keys of the steps without an ending.
 func (t *Turn) add(e *store.Entry, open map[string]bool) error {
 	switch e.Kind {
 	case kindCommit:

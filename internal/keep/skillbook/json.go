@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// member is a member of a JSON object, in its order. The skills of a prompt stand in the order
-// of the file, which a map would lose.
+// member is a member of an ordered JSON object. The skills of a prompt have the order of the file,
+// which a map would lose.
 type member struct {
 	name  string
 	value json.RawMessage
@@ -34,7 +34,7 @@ func members(raw []byte) ([]member, error) {
 			return nil, err
 		}
 		m := member{}
-		m.name, _ = name.(string) // names of members are texts
+		m.name, _ = name.(string) // member names are strings
 		if err := d.Decode(&m.value); err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func members(raw []byte) ([]member, error) {
 	return all, nil
 }
 
-// decode decodes a value, and names the type that it should have.
+// decode decodes a value; its error names the expected type.
 func decode(raw json.RawMessage, to any) error {
 	err := json.Unmarshal(raw, to)
 	var kind *json.UnmarshalTypeError
@@ -64,7 +64,7 @@ func decode(raw json.RawMessage, to any) error {
 	return err
 }
 
-// encode encodes a value without escapes of HTML, as Python does.
+// encode encodes a value without HTML escapes, as Python does.
 func encode(value any) (json.RawMessage, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -75,8 +75,8 @@ func encode(value any) (json.RawMessage, error) {
 	return bytes.TrimSpace(out.Bytes()), nil
 }
 
-// object returns a JSON object. A member without a value is an object with the next of the
-// given lists of members.
+// object returns a JSON object. A member without a value becomes an object with the next of the
+// inner lists of members.
 func object(all []member, inner ...[]member) (json.RawMessage, error) {
 	out := []byte("{")
 	for i, m := range all {

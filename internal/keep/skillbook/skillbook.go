@@ -16,7 +16,7 @@ const (
 	maxSkills = 20_000
 )
 
-// skill is one strategy. Members that this package does not use are kept as they are.
+// skill is one strategy. Members that this package does not use are preserved.
 type skill struct {
 	ID            string          `json:"id"`
 	Section       string          `json:"section"`
@@ -38,7 +38,7 @@ func (s *skill) isActive() bool { return s.Status == "" || s.Status == statusAct
 
 const statusActive = "active"
 
-// Book is a skillbook. The zero value is empty.
+// Book is a skillbook. The zero value is an empty one.
 type Book struct {
 	skills    []*skill // in the order of the file
 	sections  []member // lists of IDs, in the order of the file
@@ -46,7 +46,7 @@ type Book struct {
 	decisions json.RawMessage // on similar skills
 }
 
-// Parse reads the JSON of a skillbook. The error says what is wrong where.
+// Parse parses the JSON of a skillbook. The error describes the problem and its position.
 func Parse(text string) (*Book, error) {
 	b, err := parse(text)
 	if err != nil {
@@ -125,7 +125,7 @@ func (b *Book) readSkills(raw json.RawMessage) error {
 	return nil
 }
 
-// IsBook reports whether a text is the JSON of a skillbook, and not text for people.
+// IsBook reports whether a text is the JSON of a skillbook, rather than prose.
 func IsBook(text string) bool {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") || len(text) > MaxBytes {
 		return false
@@ -136,8 +136,8 @@ func IsBook(text string) bool {
 	})
 }
 
-// Render returns a skillbook as the agent sees it. A text that is not the JSON of a skillbook
-// stays as it is.
+// Render returns a skillbook as the agent sees it. A text that is not the JSON of a skillbook is
+// returned unchanged.
 func Render(text string) (string, error) {
 	if !IsBook(text) {
 		return text, nil
@@ -159,7 +159,7 @@ func (b *Book) find(id string) *skill {
 	return nil
 }
 
-// Len counts the active skills.
+// Len returns the number of active skills.
 func (b *Book) Len() int {
 	n := 0
 	for _, s := range b.skills {
@@ -170,7 +170,7 @@ func (b *Book) Len() int {
 	return n
 }
 
-// Tag counts that a skill was helpful, harmful or neutral. It reports whether the skill exists
+// Tag counts a skill as helpful, harmful or neutral once more. It reports whether the skill exists
 // and the tag is one of these.
 func (b *Book) Tag(id, tag string, now time.Time) bool {
 	s := b.find(id)
@@ -196,7 +196,7 @@ func (b *Book) Tag(id, tag string, now time.Time) bool {
 type Lesson struct {
 	Section, Content        string
 	Justification, Evidence string
-	// Question is the task from which it was learned.
+	// Question is the task from which the lesson was learned.
 	Question string
 }
 
@@ -228,7 +228,7 @@ func (b *Book) Learn(l Lesson, now time.Time) (id string, added bool, err error)
 		}
 	}
 
-	for s.ID == "" || b.find(s.ID) != nil { // a file's next_id may be too small
+	for s.ID == "" || b.find(s.ID) != nil { // next_id of a file may be too small
 		b.nextID++
 		s.ID = fmt.Sprintf("%s-%05d", strings.ToLower(strings.Fields(l.Section)[0]), b.nextID)
 	}
@@ -300,8 +300,8 @@ func optional(text string) *string {
 	return &text
 }
 
-// normal returns a text for comparisons: in lower case, without repeated space.
+// normal returns a text for comparisons: in lower case, with single spaces.
 func normal(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-// stamp returns a time as Python's isoformat writes it.
+// stamp formats a time like Python's isoformat.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }

@@ -1,5 +1,5 @@
-// Package snapshot reads and writes the variables of a session, for another session of this or
-// a later process.
+// Package snapshot reads and writes the variables of a session, for another session in this or a
+// later process.
 package snapshot
 
 import (
@@ -32,10 +32,10 @@ const (
 	magic      = "rlm-snapshot\n"
 	Version    = 3 // the newest
 	oldVersion = 1 // with a SHA-256
-	noExact    = 2 // the last one without exact states
+	noExact    = 2 // the last version without exact states
 
-	maxHeader   = 4 << 20 // bytes; most of a header is reports of values left behind
-	maxSnippets = 8 << 20 // that a session has run before its snapshot
+	maxHeader   = 4 << 20 // bytes; mostly reports of values left behind
+	maxSnippets = 8 << 20 // bytes of snippets that the session ran before
 )
 
 // maxExact bounds the exact state of a namespace, in bytes.
@@ -54,13 +54,13 @@ type Header struct {
 	Namespaces []Namespace `json:"namespaces"`
 }
 
-// Context identifies a context. A snapshot refers to contexts and does not hold them.
+// Context identifies a context. A snapshot refers to contexts but does not contain them.
 type Context struct {
 	Kind  string `json:"kind"`  // "text", "dir" or "value"
-	Bytes int64  `json:"bytes"` // for a dir, the number of files
+	Bytes int64  `json:"bytes"` // number of files if Kind is "dir"
 }
 
-// Namespace is the variables of one language.
+// Namespace describes the variables of one language.
 type Namespace struct {
 	Language tiers.Language `json:"language"`
 	Format   string         `json:"format"`
@@ -71,20 +71,20 @@ type Namespace struct {
 	Exact    int64          `json:"exact,omitempty"` // bytes; 0 for none
 }
 
-// Data is what a snapshot holds of a namespace: see [tiers.State].
+// Data is the content of a namespace in a snapshot: see [tiers.State].
 type Data struct{ Portable, Exact []byte }
 
-// Languages are the languages with namespaces, in the order of a snapshot.
+// Languages are the languages with namespaces, in the order within a snapshot.
 var Languages = []tiers.Language{tiers.Python, tiers.Go}
 
-// Bounded is a writer that takes a bounded number of bytes.
+// Bounded is a writer with a limited capacity.
 type Bounded interface {
-	// Room returns how many bytes it still takes.
+	// Room returns how many more bytes fit.
 	Room() int64
 }
 
-// Write writes a snapshot, with the data of each namespace. It sets the header's version and sizes. It
-// leaves out the exact states if a [Bounded] writer has no room for them.
+// Write writes a snapshot with the data of each namespace. It sets the header's version and sizes.
+// It omits the exact states if they do not fit into a [Bounded] writer.
 func Write(w io.Writer, header *Header, data []Data) error {
 	parts, err := join(header, data)
 	if bounded, is := w.(Bounded); is && err == nil && size(parts) > bounded.Room() {
@@ -98,7 +98,7 @@ func Write(w io.Writer, header *Header, data []Data) error {
 		return err
 	}
 
-	// The sum is computed during the writing: that may compress, or wait for a disk.
+	// The checksum is computed in parallel to the writing, which may compress, or wait for a disk.
 	sum := make(chan []byte, 1)
 	go func() {
 		digest := xxhash.New()
@@ -122,7 +122,7 @@ func Write(w io.Writer, header *Header, data []Data) error {
 
 // join returns the parts of a snapshot before its checksum.
 func join(header *Header, data []Data) ([][]byte, error) {
-	header.Version = noExact // which earlier programs can read
+	header.Version = noExact // readable by earlier programs
 	for i, d := range data {
 		n := &header.Namespaces[i]
 		n.Bytes, n.Exact = int64(len(d.Portable)), int64(len(d.Exact))
@@ -147,8 +147,8 @@ func join(header *Header, data []Data) ([][]byte, error) {
 	return parts, nil
 }
 
-// Portable returns a whole snapshot without its exact states, for another machine or another user:
-// they also hold short contexts, and values that snippets have deleted.
+// Portable returns a complete snapshot without its exact states, for another machine or another
+// user: exact states also contain short contexts, and values that snippets have deleted.
 func Portable(whole []byte) ([]byte, error) {
 	header, data, err := Read(bytes.NewReader(whole))
 	if err != nil {
@@ -163,7 +163,7 @@ func Portable(whole []byte) ([]byte, error) {
 	return w.Bytes(), err
 }
 
-// size returns the number of bytes of all parts and their checksum.
+// size returns the total size of all parts and their checksum, in bytes.
 func size(parts [][]byte) int64 {
 	n := xxhash.New().Size()
 	for _, part := range parts {
@@ -172,8 +172,8 @@ func size(parts [][]byte) int64 {
 	return int64(n)
 }
 
-// Read reads a snapshot to its end, and returns its header and the data of each namespace. It
-// allocates no more than it has read.
+// Read reads a snapshot to its end, and returns its header and the data of each namespace. Its
+// allocations are bounded by the data it has read.
 func Read(r io.Reader) (*Header, []Data, error) {
 	header, begin, err := readHeader(r)
 	if err != nil {
@@ -215,7 +215,7 @@ func readHeader(r io.Reader) (*Header, []byte, error) {
 	return header, append(begin, text...), err
 }
 
-// newSum begins with the checksum of a snapshot of the header's version.
+// newSum returns the checksum function for snapshots of the header's version.
 func (h *Header) newSum() hash.Hash {
 	if h.Version == oldVersion {
 		return sha256.New()
@@ -257,7 +257,7 @@ func decode(text []byte) (*Header, error) {
 	return header, nil
 }
 
-// check refuses a header that no session writes.
+// check refuses a header that no session would write.
 func (h *Header) check() error {
 	if len(h.Namespaces) > len(Languages) {
 		return fmt.Errorf("it has %d namespaces, more than %d",
@@ -287,8 +287,8 @@ func (h *Header) check() error {
 // believed is how many bytes a reader of a snapshot allocates before they have arrived.
 const believed = 16 << 20
 
-// readExactly reads n bytes. Beyond what is believed, the buffer grows only with the data that
-// arrives, because n is untrusted.
+// readExactly reads n bytes. Beyond the first believed bytes, the buffer grows only with the data
+// that arrives, because n is untrusted.
 func readExactly(r io.Reader, n int64) ([]byte, error) {
 	data := make([]byte, 0, min(n, believed))
 	end := prefault.Begin(data[:cap(data)])
@@ -297,7 +297,7 @@ func readExactly(r io.Reader, n int64) ([]byte, error) {
 		if len(data) == cap(data) {
 			data = append(make([]byte, 0, min(n, 2*int64(cap(data)))), data...)
 		}
-		// A part is small enough to be in the processor's cache when it is used.
+		// A part is small enough to be still in the processor's cache when it is used.
 		part := data[len(data):min(len(data)+onePart, cap(data))]
 		read, err := io.ReadFull(r, part)
 		data = data[:len(data)+read]
@@ -311,10 +311,10 @@ func readExactly(r io.Reader, n int64) ([]byte, error) {
 	return data, nil
 }
 
-// onePart is how much of a snapshot is read at once, in bytes.
+// onePart is the size of one read of a snapshot, in bytes.
 const onePart = 256 << 10
 
-// checkEnd compares the checksum that follows, and refuses further data.
+// checkEnd compares the checksum that follows, and refuses any further data.
 func checkEnd(r io.Reader, sum hash.Hash) error {
 	want, err := readExactly(r, int64(sum.Size()))
 	if err != nil {

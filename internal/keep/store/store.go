@@ -1,12 +1,12 @@
-// Package store keeps what outlives a process: the logs of runs and sessions, and their
-// states.
+// Package store defines the storage of what outlives a process: the logs of runs and sessions, and
+// their states.
 //
-// A [Log] is a named list of entries, to which only the holder of its [Lease] appends. The
-// entries belong to turns, so that a log can be cut behind a turn or copied up to one. The
-// store knows bytes and names; package journal gives them a meaning.
+// A [Log] is a named list of entries, to which only the holder of its [Lease] appends. The entries
+// belong to turns, so a log can be cut after a turn or copied up to one. The store knows bytes and
+// names; package runlog gives them a meaning.
 //
-// This package is the contract. Package sqlitestore has the store of a folder. Package
-// internal/testing/storetest is the suite for any other store.
+// This package is the contract. Package sqlitestore implements it in a folder. Package
+// internal/testing/storetest is the test suite for any other implementation.
 package store
 
 import (
@@ -26,55 +26,54 @@ type Store interface {
 	Create(ctx context.Context, log Log) error
 	// Log returns a log, or [ErrNotFound].
 	Log(ctx context.Context, id ID) (Log, error)
-	// Logs returns the logs that a filter lets pass, the latest change first.
+	// Logs returns the logs that match a filter, the most recently changed first.
 	Logs(ctx context.Context, f Filter) ([]Log, error)
 	// Acquire takes the lease of a log for this process. The error is an [*OwnedError] while
-	// another one has it.
+	// another process holds it.
 	Acquire(ctx context.Context, id ID) (Lease, error)
-	// Owner names the process that has the lease of a log, empty for none.
+	// Owner names the process that holds the lease of a log; it is empty if none does.
 	Owner(ctx context.Context, id ID) (string, error)
-	// Release gives a lease back. The end of the process does so, too.
+	// Release releases a lease. The end of the process does so, too.
 	Release(lease Lease) error
-	// Append adds entries, all or none. When it returns, they survive the end of the process
-	// and of the machine. Calls at the same time share the wait for the disk.
+	// Append adds entries, all or none. When it returns, they survive the end of the process and of
+	// the machine. Concurrent calls share the wait for the disk.
 	Append(ctx context.Context, lease Lease, entries ...Entry) error
-	// Replace puts entries in the place of all entries of a log, as Append adds them. It
-	// deletes contents that only the old entries had, or leaves them to Collect.
+	// Replace replaces all entries of a log by the given ones, with the guarantees of Append. It
+	// deletes contents that belonged only to the old entries, or leaves them to Collect.
 	Replace(ctx context.Context, lease Lease, entries ...Entry) error
-	// Note adds an entry, which is durable with the next Append at the latest. An error
-	// comes from that Append.
+	// Note adds an entry that becomes durable with the next Append at the latest. That Append also
+	// returns its error.
 	Note(lease Lease, entry Entry)
-	// Entries returns entries in the order in which they were added.
+	// Entries returns entries in the order of their addition.
 	Entries(ctx context.Context, id ID, q Query) ([]Entry, error)
-	// Blob returns the content that an entry has put aside.
+	// Blob returns the content of an entry's blob.
 	Blob(ctx context.Context, digest string) ([]byte, error)
-	// SetState replaces the part of a log that changes, its state, and adds entries with it, as
-	// Append does.
+	// SetState replaces the state of a log, and adds entries along with it, as Append does.
 	SetState(ctx context.Context, lease Lease, state State, entries ...Entry) error
 	// Cut removes the entries of the turns after a turn.
 	Cut(ctx context.Context, lease Lease, turn int) error
-	// Copy creates a log with the entries of another up to a turn. The entries of the copy
-	// cost nothing. The contents that they put aside are shared.
+	// Copy creates a log with the entries of another up to a turn. The copied entries cost nothing.
+	// The logs share the contents of blobs.
 	Copy(ctx context.Context, from ID, turn int, to Log) error
-	// Remove deletes a log and gives its lease back.
+	// Remove deletes a log and releases its lease.
 	Remove(ctx context.Context, lease Lease) error
 	// Collect deletes the contents that no entry refers to any more.
 	Collect(ctx context.Context) (Collected, error)
 	// IsReadOnly reports whether every change fails with [ErrReadOnly].
 	IsReadOnly() bool
-	// Close ends the use of the store. What was noted is durable then.
+	// Close closes the store. All notes are then durable.
 	Close() error
 }
 
-// Opener knows where a store is. Package github.com/rlmhq/rlm/store makes openers, which an engine
-// gets as a value.
+// Opener knows where a store is. Package github.com/rlmhq/rlm/store creates openers, which are
+// passed to an engine as values.
 type Opener interface {
-	// Open opens the store, and makes it if necessary. If the caller only reads, the store may be on
-	// a disk that cannot be written: see IsReadOnly.
+	// Open opens the store, and creates it if necessary. If the caller only reads, the store may be
+	// on a read-only disk: see IsReadOnly.
 	Open(reads bool) (Store, error)
 }
 
-// Kind says what a log is of.
+// Kind is the kind of thing that a log records.
 type Kind string
 
 // The kinds of logs.
@@ -89,7 +88,7 @@ type ID struct {
 	Name string
 }
 
-// String is "run NAME".
+// String returns the kind and the name, such as "run NAME".
 func (id ID) String() string { return string(id.Kind) + " " + id.Name }
 
 var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -106,15 +105,15 @@ func (id ID) Check() error {
 	return nil
 }
 
-// Log is what the store knows of a run or a session.
+// Log describes a run or a session in the store.
 type Log struct {
 	ID
-	// Title is a line for people, such as the question.
+	// Title is a line for display, such as the question.
 	Title string
-	// Spec is how it was begun, as JSON.
+	// Spec is the specification that it was started with, as JSON.
 	Spec json.RawMessage
-	// Parent is the log that this one was copied from, up to ParentTurn. It is empty for none,
-	// and may be gone.
+	// Parent is the log that this one was copied from, up to ParentTurn. It is empty if there is
+	// none, and that log may no longer exist.
 	Parent     string
 	ParentTurn int
 	Created    time.Time
@@ -122,32 +121,32 @@ type Log struct {
 	Epoch int64
 
 	State
-	// Spent is the sum of the costs of all entries, also of those that were cut.
+	// Spent is the sum of the costs of all entries, including removed ones.
 	Spent   Cost
 	Updated time.Time
 }
 
-// Lease is the right to change a log. Each owner has a higher epoch than the one before it,
-// and a change under an older epoch fails.
+// Lease is the right to change a log. Each owner has a higher epoch than its predecessor, and a
+// change under an older epoch fails.
 //
-// In a folder, the end of a process ends its leases, because they are locks of the operating
+// In a folder, the end of a process releases its leases, because they are locks of the operating
 // system. So no clock decides who owns a log.
 type Lease struct {
 	ID    ID
 	Epoch int64
 }
 
-// State is the part of a log that changes.
+// State is the mutable part of a log.
 type State struct {
-	// Status is a word, empty at the beginning.
+	// Status is a word, initially empty.
 	Status string
 	// Turn is the last turn that counts.
 	Turn int
-	// Reason says in a sentence why the status is what it is, empty for no reason.
+	// Reason explains the status in a sentence, or is empty.
 	Reason string
 }
 
-// Cost is what an entry has cost.
+// Cost is the cost of an entry.
 type Cost struct {
 	Calls        int64   `json:"calls"`
 	InputTokens  int64   `json:"input_tokens"`
@@ -173,18 +172,18 @@ type Entry struct {
 	Seq int64
 	// Turn is the turn that the entry belongs to.
 	Turn int
-	// Kind and Key say what it is, in the words of the journal.
+	// Kind and Key identify the entry in the run log's terms.
 	Kind, Key string
-	// Data is the entry itself.
+	// Data is the content of the entry.
 	Data []byte
-	// Blob is a content to put aside, for Append. Entries sets Digest instead: its
-	// SHA-256, in hexadecimal. Append takes the Digest of another entry without a Blob, too.
+	// Blob is a content to store separately, for Append. Entries sets Digest instead: its SHA-256,
+	// in hexadecimal. Without a Blob, Append also accepts the Digest of another entry.
 	Blob   []byte
 	Digest string
 	Cost   Cost
 }
 
-// Limits of what a store takes, in bytes.
+// Limits of what a store accepts, in bytes.
 const (
 	MaxKey  = 4 << 10
 	MaxData = 64 << 20
@@ -207,30 +206,30 @@ func (e *Entry) Check() error {
 	return nil
 }
 
-// Filter chooses logs. A zero field lets all pass.
+// Filter selects logs. A zero field matches all.
 type Filter struct {
 	Kind   Kind
 	Status string
-	// Text is a part of the name or the title, in any case of letters.
+	// Text is a part of the name or the title, ignoring case.
 	Text string
-	// MinUSD is the least cost, Since the earliest last change.
+	// MinUSD is the minimum cost, Since the earliest time of the last change.
 	MinUSD float64
 	Since  time.Time
-	// Limit bounds the number of logs, 0 for no bound.
+	// Limit bounds the number of logs; 0 means no limit.
 	Limit int
 }
 
-// Query chooses entries. A zero field lets all pass.
+// Query selects entries. A zero field matches all.
 type Query struct {
 	Kinds []string
-	// From is the first turn, AfterSeq the Seq of the last entry that is known already.
+	// From is the first turn, AfterSeq the Seq of the last entry that the caller knows.
 	From     int
 	AfterSeq int64
-	// Last returns the last entry alone.
+	// Last selects only the last entry.
 	Last bool
 }
 
-// Collected says what Collect has deleted.
+// Collected reports what Collect deleted.
 type Collected struct {
 	Blobs int   `json:"blobs"`
 	Bytes int64 `json:"bytes"` // on the disk
@@ -240,15 +239,15 @@ type Collected struct {
 var (
 	ErrExists   = errors.New("it already exists")
 	ErrNotFound = errors.New("it does not exist")
-	// ErrLost says that another process has taken the log over.
+	// ErrLost reports that another process has taken over the log.
 	ErrLost = errors.New("another process has taken it over")
-	// ErrReadOnly says that the store was opened to be read.
+	// ErrReadOnly reports that the store was opened for reading only.
 	ErrReadOnly = errors.New("the store cannot be written here")
-	// ErrDamaged says that what was read is not what was written.
+	// ErrDamaged reports that data read differs from data written.
 	ErrDamaged = damage.Kind("the store is damaged")
 )
 
-// OwnedError says that another process works on a log.
+// OwnedError reports that another process is working on a log.
 type OwnedError struct {
 	ID    ID
 	Owner string

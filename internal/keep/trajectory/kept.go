@@ -15,17 +15,17 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// IsJournal reports whether a file with this beginning is the journal of a run, as rlm runs
-// export writes it.
+// IsJournal reports whether a file that starts like this is the log of a run, as written by rlm
+// runs export.
 func IsJournal(begin []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(begin), []byte(`{"turn":`)) }
 
-// Kept is a line of a record as the journal of its run keeps it.
+// Kept is a line of a record as stored in the run log.
 type Kept struct {
-	// File is the file of the line, below the folder of the record.
+	// File is the path of the line's file, relative to the folder of the record.
 	File string `json:"file"`
-	// Opens says that the line begins the run. A process that continues the run begins it again.
+	// Opens marks the first line of the run. A process that continues the run writes it again.
 	Opens bool `json:"opens,omitempty"`
-	// Prompt is what the line has as null, nil for nothing.
+	// Prompt replaces the prompt of the line, which is null; it may be nil.
 	Prompt *Prompt         `json:"prompt,omitempty"`
 	Line   json.RawMessage `json:"line"`
 }
@@ -41,33 +41,33 @@ func (k *Kept) Size() int {
 	return size
 }
 
-// Prompt is a list of messages: the first ones of the prompt before it in the same file, and
-// new ones. So a journal does not repeat the messages of a loop with each turn.
+// Prompt is a list of messages: the first messages of the previous prompt in the same file, and new
+// ones. So a run log does not repeat the messages of a loop with every turn.
 type Prompt struct {
 	Same int               `json:"same,omitempty"`
 	New  []json.RawMessage `json:"new"`
 }
 
-// KeptTurn is what a turn of a journal keeps of the record, or a part of that.
+// KeptTurn is the record of a turn in a run log, or a part of it.
 type KeptTurn struct {
-	// Part counts from 0. The first part of a turn takes the place of an earlier try.
+	// Part counts from 0. The first part of a turn replaces an earlier attempt.
 	Part  int    `json:"part,omitempty"`
 	Lines []Kept `json:"lines"`
-	// LeftOut counts the lines that were too much.
+	// LeftOut counts the lines that exceeded the bounds.
 	LeftOut int `json:"left_out,omitempty"`
 }
 
-// Prompts expands the prompts of lines, in their order. The zero value is ready.
+// Prompts expands the prompts of lines, in their order. The zero value is ready to use.
 type Prompts struct{ last map[string][]json.RawMessage }
 
-// Forget frees what is known of a file that has ended.
+// Forget frees the messages of a file that has ended.
 func (p *Prompts) Forget(file string) { delete(p.last, file) }
 
-// promptKey stands before null for a prompt that is left out. No text has it: the quotes of a
-// text are escaped.
+// promptKey precedes null for an omitted prompt. It occurs in no string: the quotes in a string are
+// escaped.
 const promptKey = `"prompt":`
 
-// Expand returns the whole line.
+// Expand returns the complete line.
 func (p *Prompts) Expand(k *Kept) ([]byte, error) {
 	if k.Prompt == nil {
 		return k.Line, nil
@@ -101,7 +101,7 @@ func (p *Prompts) Expand(k *Kept) ([]byte, error) {
 	return bytes.Replace(k.Line, []byte(promptKey+"null"), append([]byte(promptKey), whole...), 1), nil
 }
 
-// Bounds of the record that a journal makes, in bytes: its prompts repeat messages.
+// Bounds of a record rebuilt from a run log, in bytes: its prompts repeat messages.
 const (
 	maxRebuilt = 1 << 30
 	maxPrompt  = 64 << 20
@@ -109,7 +109,7 @@ const (
 
 var errTooLarge = fmt.Errorf("the record would have more than %d bytes", maxRebuilt)
 
-// Rebuilt is the record of a run as its journal has it. The zero value is empty.
+// Rebuilt is the record of a run, rebuilt from its run log. The zero value is empty.
 type Rebuilt struct{ turns []rebuiltTurn }
 
 type rebuiltTurn struct {
@@ -117,8 +117,7 @@ type rebuiltTurn struct {
 	KeptTurn
 }
 
-// Add adds what a turn has kept. A turn that was done again counts in place of the earlier one
-// and those after it.
+// Add adds the record of a turn. A repeated turn replaces the earlier one and all turns after it.
 func (r *Rebuilt) Add(turn int, data []byte) error {
 	kept := rebuiltTurn{number: turn}
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -145,13 +144,13 @@ func (r *Rebuilt) Add(turn int, data []byte) error {
 	return nil
 }
 
-// validFile is a file of a record: of the root, or of a sub-loop in its folder.
+// validFile matches a file of a record: of the root, or of a sub-loop in its folder.
 var validFile = lazyregexp.New(`^(sub_[0-9]{4,9}/){0,32}(trajectory|events)\.jsonl$`)
 
 // IsEmpty reports whether no line was kept.
 func (r *Rebuilt) IsEmpty() bool { return len(r.turns) == 0 }
 
-// HasUntil reports whether the record begins no later than with a turn.
+// HasUntil reports whether the record starts no later than with a turn.
 func (r *Rebuilt) HasUntil(turn int) bool { return !r.IsEmpty() && r.turns[0].number <= turn }
 
 // Until returns the record up to a turn.
@@ -163,7 +162,7 @@ func (r *Rebuilt) Until(turn int) *Rebuilt {
 	return &Rebuilt{r.turns[:n:n]}
 }
 
-// Last returns the last line, nil for none.
+// Last returns the last line, or nil.
 func (r *Rebuilt) Last() []byte {
 	if r.IsEmpty() {
 		return nil
@@ -176,7 +175,7 @@ func (r *Rebuilt) Last() []byte {
 	return lines[len(lines)-1].Line
 }
 
-// Each passes the lines of the record to take, in order. Notes say what is left out.
+// Each passes the lines of the record to take, in order. The notes describe what was left out.
 func (r *Rebuilt) Each(take func(file string, line []byte) error) (notes []string, err error) {
 	var prompts Prompts
 	opened, size := map[string]bool{}, 0
@@ -184,7 +183,7 @@ func (r *Rebuilt) Each(take func(file string, line []byte) error) (notes []strin
 		for i := range turn.Lines {
 			k := &turn.Lines[i]
 			if k.Opens && opened[k.File] {
-				continue // another process has continued the run
+				continue // another process continued the run
 			}
 			opened[k.File] = opened[k.File] || k.Opens
 
@@ -208,7 +207,7 @@ func (r *Rebuilt) Each(take func(file string, line []byte) error) (notes []strin
 	return notes, nil
 }
 
-// Write writes the record into a new or empty folder.
+// Write writes the record to a new or empty folder.
 func (r *Rebuilt) Write(dir string) (notes []string, err error) {
 	if r.IsEmpty() {
 		return nil, errors.New("the journal has no record: an earlier version of rlm wrote it, or no turn has ended")
@@ -238,7 +237,8 @@ func (r *Rebuilt) Write(dir string) (notes []string, err error) {
 	})
 }
 
-// appendLine appends a line. A record may have more files than a process can have open.
+// appendLine appends a line. It opens the file each time, because a record may have more files than
+// a process can open.
 func appendLine(root *os.Root, name string, line []byte, how int) error {
 	file, err := root.OpenFile(filepath.FromSlash(name), how, 0o600)
 	if errors.Is(err, os.ErrExist) {

@@ -1,5 +1,5 @@
-// Package trajectory has the lines of a run's record, in the form that the visualizer of
-// the RLM paper's authors reads. Package record of repl writes them, `rlm trace` reads them.
+// Package trajectory defines the lines of a run's record, in the form that the visualizer of the
+// RLM paper's authors reads. Package record of repl writes them, and `rlm trace` reads them.
 package trajectory
 
 // Metadata is the first line of a trajectory.
@@ -15,13 +15,13 @@ type Metadata struct {
 	OtherBackends     []string       `json:"other_backends"`
 }
 
-// CodeBlock is one piece of code of a turn.
+// CodeBlock is one block of code in a turn.
 type CodeBlock struct {
 	Code   string     `json:"code"`
 	Result CodeResult `json:"result"`
 }
 
-// CodeResult is the outcome of a piece of code.
+// CodeResult is the outcome of a code block.
 type CodeResult struct {
 	Stdout        string            `json:"stdout"`
 	Stderr        string            `json:"stderr"`

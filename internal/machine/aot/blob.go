@@ -1,6 +1,6 @@
-// Package aot runs WebAssembly that was compiled ahead of time, without cgo: machine code that
-// scripts/wasm has made with wasm2c and clang. It maps the code, enters it on a stack of its own,
-// and answers its imports in Go.
+// Package aot runs WebAssembly compiled ahead of time, without cgo: machine code that scripts/wasm
+// generated with wasm2c and clang. It maps the code, enters it on a separate stack, and answers its
+// imports in Go.
 package aot
 
 import (
@@ -12,12 +12,12 @@ import (
 	"runtime"
 )
 
-// Slots is the largest number of parameters that a function of the interface can have.
+// Slots bounds the parameters of a function of the interface.
 const Slots = 16
 
-// Signature describes a function of a module's interface. Module is empty for an export.
-// Params and Result have a letter for each number: i for i32, I for i64, f for f32, F for f64.
-// Each takes one slot of 64 bits.
+// Signature describes a function of a module's interface. Module is empty for an export. Params and
+// Result contain one letter for each number: i for i32, I for i64, f for f32, F for f64. Each
+// number occupies one slot of 64 bits.
 type Signature struct {
 	Module string `json:",omitempty"`
 	Name   string
@@ -25,26 +25,26 @@ type Signature struct {
 	Result string
 }
 
-// Segment is a part of the code with one protection: readable, and perhaps executable.
+// Segment is a part of the code with uniform protection: readable, and perhaps executable.
 type Segment struct {
 	Offset, Size uint64
 	IsExecutable bool
 }
 
-// Header describes a blob. All addresses are offsets: of code from the beginning of the code,
-// of fields from the beginning of the guest's state.
+// Header describes a blob. All addresses are offsets: addresses of code from the beginning of the
+// code, addresses of fields from the beginning of the guest's state.
 type Header struct {
-	// Machine is the architecture, as Go names it.
+	// Machine is the architecture, by its name in Go.
 	Machine string
-	// Size is the size of the code in bytes, whole pages.
+	// Size is the size of the code, in bytes; it is a whole number of pages.
 	Size     uint64
 	Segments []Segment
-	// Begin calls a function, Resume goes on behind an import, Start sets the globals.
+	// Begin calls a function, Resume continues after an import, Start sets the globals.
 	Begin, Resume, Start uint64
-	// Trap is the trap of an access outside the memory, if the code relies on faults: see
-	// [Program.Reach]. Code with 0 checks each access.
+	// Trap is the trap for an access outside the memory, if the code relies on faults: see
+	// [Program.Reach]. With 0, the code checks each access.
 	Trap uint64 `json:",omitempty"`
-	// Pages and Bytes are the fields with the size of the memory.
+	// Pages and Bytes are the fields that hold the size of the memory.
 	Pages, Bytes uint64
 	Imports      []Signature
 	Exports      []Export
@@ -57,7 +57,7 @@ type Export struct {
 	Address uint64
 }
 
-// Encode makes a blob of a header and code.
+// Encode returns the blob for a header and code.
 func Encode(h Header, code []byte) ([]byte, error) {
 	head, err := json.Marshal(h)
 	if err != nil {
@@ -69,7 +69,7 @@ func Encode(h Header, code []byte) ([]byte, error) {
 
 const codePage = 4096
 
-// maxCode bounds the code of a blob.
+// maxCode bounds the code of a blob, in bytes.
 const maxCode = 64 << 20
 
 var errBlob = errors.New("the machine code is damaged")
@@ -83,7 +83,7 @@ func Split(blob []byte) (head, code []byte, err error) {
 	return blob[4 : 4+n], blob[4+n:], nil
 }
 
-// decode parses a blob and checks that all addresses lie where they should.
+// decode parses a blob and checks that all addresses are within bounds.
 func decode(blob []byte) (h Header, code []byte, err error) {
 	head, code, err := Split(blob)
 	if err == nil {
@@ -159,10 +159,10 @@ func (h *Header) isCode(address uint64) bool {
 	return false
 }
 
-// StateSize is the size of a guest's state. It lies directly before the memory.
+// StateSize is the size of a guest's state, in bytes. The state ends where the memory begins.
 const StateSize = 4096
 
-// The layout of the state and of the context in it, as scripts/wasm/aot/c/aot.h has it.
+// The layout of the state and of the context in it, as in scripts/wasm/aot/c/aot.h.
 const (
 	contextAt = 2048
 

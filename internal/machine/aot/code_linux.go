@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyCode copies code into memory of its own, which is then never writable again.
+// copyCode copies code into memory of its own, which is never writable again.
 func copyCode(code []byte, segments []Segment) ([]byte, error) {
 	mapped, err := unix.Mmap(
 		-1, 0, len(code), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS,
@@ -21,7 +21,7 @@ func copyCode(code []byte, segments []Segment) ([]byte, error) {
 	return protect(mapped, segments)
 }
 
-// mapCode maps code that lies in a file. It is never writable.
+// mapCode maps code from a file. The mapping is never writable.
 func mapCode(file *os.File, offset int64, h *Header) ([]byte, error) {
 	mapped, err := unix.Mmap(int(file.Fd()), offset, int(h.Size), unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {
@@ -30,7 +30,7 @@ func mapCode(file *os.File, offset int64, h *Header) ([]byte, error) {
 	return protect(mapped, h.Segments)
 }
 
-// protect lets the processor execute segments of the code. After an error, it is unmapped.
+// protect makes segments of the code executable. After an error, the code is unmapped.
 func protect(mapped []byte, segments []Segment) ([]byte, error) {
 	err := unix.Mprotect(mapped, unix.PROT_READ)
 	for _, s := range segments {

@@ -13,8 +13,8 @@ import (
 
 var accessName = regexp.MustCompile(`^[if](32|64)\.(load|store)(8|16|32)?(?:_[su])? \+(\d+)$`)
 
-// TestEachAccessEndsAtTheMemory tries each load and store at the last address at which it is
-// allowed, and at all kinds of addresses beyond. The memory has its first and its last size.
+// TestEachAccessEndsAtTheMemory tries each load and store at the last allowed address, and at all
+// kinds of addresses beyond, with the initial and the final size of the memory.
 func TestEachAccessEndsAtTheMemory(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	accesses := 0
@@ -35,7 +35,7 @@ func TestEachAccessEndsAtTheMemory(t *testing.T) {
 	}
 }
 
-// checkAccess tries an access, given by the parts of its name.
+// checkAccess tries an access, given the parts of its name.
 func (h *hostile) checkAccess(t *testing.T, name []string, size uint64) {
 	t.Helper()
 	bits := name[3]
@@ -61,8 +61,8 @@ func (h *hostile) checkAccess(t *testing.T, name []string, size uint64) {
 	}
 }
 
-// addressesNear returns addresses around the end of a memory, also misaligned ones and those
-// that leave 32 bits, and whether an access is allowed.
+// addressesNear returns addresses around the end of a memory, including misaligned ones and those
+// beyond 32 bits, and whether an access is allowed.
 func addressesNear(size, offset, width uint64) map[uint64]bool {
 	addresses := map[uint64]bool{}
 	for _, end := range []uint64{0, size, 1 << 31, 1 << 32, size + 1<<32} {
@@ -160,9 +160,9 @@ func TestIndirectCallsAreChecked(t *testing.T) {
 	}
 }
 
-// TestStackEnds recurses without end: directly, in turns, by the table, with and without work
+// TestStackEnds recurses infinitely: directly, mutually, through the table, with and without work
 // after the call, with a large frame, and with a call of the host at each level. The guest traps,
-// and the next call has a whole stack.
+// and the next call has a complete stack.
 func TestStackEnds(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	h.host = func(h *hostile, _ int, _ []uint64) { h.told = h.told[:0] }

@@ -15,21 +15,22 @@ import (
 const (
 	// maxGuarded bounds the programs whose faults become traps.
 	maxGuarded = 64
-	// A span has the page of code, shifted, and below it the number of its pages. maxCode fits.
+	// A span contains the page of the code, shifted, and below it the number of pages. maxCode
+	// fits.
 	spanPages = 15
 	spanMask  = 1<<spanPages - 1
 )
 
-// More numbers for the handler.
+// More constants for the handler.
 const (
-	stackMask    = stackSize - 1         //nolint:unused // the assembly has it
-	afterContext = StateSize - contextAt //nolint:unused // the assembly has it
-	outOfBounds  = 1                     //nolint:unused // the assembly has it
+	stackMask    = stackSize - 1         //nolint:unused // used in assembly
+	afterContext = StateSize - contextAt //nolint:unused // used in assembly
+	outOfBounds  = 1                     //nolint:unused // used in assembly
 )
 
-// guardedCode is a program for the handler. One word has both ends of the code, so the handler
-// never sees the beginning of one program with the end of another. The other word is written
-// before any guest of the program runs.
+// guardedCode describes a program to the handler. One word holds both ends of the code, so the
+// handler never combines the beginning of one program with the end of another. The other word is
+// written before any guest of the program runs.
 type guardedCode struct {
 	span uint64
 	trap uint64
@@ -38,16 +39,16 @@ type guardedCode struct {
 var (
 	guarded   [maxGuarded]guardedCode
 	guardedMu sync.Mutex
-	// goHandler is the handler of SIGSEGV that Go has installed.
+	// goHandler is Go's own handler of SIGSEGV.
 	goHandler uintptr
 )
 
 func handleFault() //nolint:unused // faultHandler returns its address
 
-// faultHandler returns the address of handleFault, as C would call it.
+// faultHandler returns the address of handleFault, for callers that follow C's calling convention.
 func faultHandler() uintptr
 
-// guard makes traps of the faults of a program's guests, until unguard.
+// guard turns faults of a program's guests into traps, until unguard.
 func (p *Program) guard() error {
 	if err := installHandler(); err != nil {
 		return err
@@ -99,13 +100,13 @@ func changeAction(set *action) (old action, err error) {
 	return old, nil
 }
 
-// errFaults ends what relies on faults once they go elsewhere.
+// errFaults ends code that relies on faults once another handler receives them.
 var errFaults = errors.New(
 	"another part of this process has replaced the handler of SIGSEGV: choose the engine wazero",
 )
 
-// installHandler puts handleFault before Go's own handler, with Go's flags, mask and return. It
-// goes before no other handler.
+// installHandler puts handleFault in front of Go's own handler, with Go's flags, mask and return.
+// It never replaces any other handler.
 var installHandler = sync.OnceValue(func() error {
 	now, err := changeAction(nil)
 	if err != nil {
@@ -125,24 +126,25 @@ var installHandler = sync.OnceValue(func() error {
 	return err
 })
 
-// What a test fault should look like to testFault.
+// The expected properties of a test fault, for testFault.
 var (
 	testAddress uintptr
-	testStack   uintptr //nolint:unused // touch has its stack pointer here
+	testStack   uintptr //nolint:unused // touch stores its stack pointer here
 )
 
 func testFault() //nolint:unused // testHandler returns its address
 
-// testHandler returns the address of testFault, as C would call it.
+// testHandler returns the address of testFault, for callers that follow C's calling convention.
 func testHandler() uintptr
 
-// touch reads a byte that faults, and reports whether testFault knew the fault and led it on.
+// touch reads a byte that faults, and reports whether testFault recognised and redirected the
+// fault.
 func touch(address uintptr) bool
 
-// testFaults makes sure that a fault looks here as handleFault expects, before a guest relies on
-// that. Wherever the kernel, or what stands for it, puts an address elsewhere, Go's handler would
-// get the fault of a guest and end the process. For a moment, testFault stands before Go's handler,
-// whose action is gos. Faults of other threads wait that long.
+// testFaults checks that a fault looks here as handleFault expects, before a guest relies on it. If
+// the kernel, or an emulation of it, stored an address elsewhere, Go's handler would receive a
+// guest's fault and end the process. For a moment, testFault stands in front of Go's handler, whose
+// action is gos. Faults of other threads wait for that moment.
 func testFaults(gos action) error {
 	page, err := unix.Mmap(-1, 0, codePage, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -154,7 +156,7 @@ func testFaults(gos action) error {
 	return tryFault(gos, testAddress)
 }
 
-// tryFault faults at an address of a page.
+// tryFault faults at an address in a page.
 func tryFault(gos action, address uintptr) error {
 	test := gos
 	test.handler = testHandler()
@@ -171,15 +173,15 @@ func tryFault(gos action, address uintptr) error {
 	return nil
 }
 
-// isGos reports whether a handler is that of Go's runtime, with a stack of its own.
+// isGos reports whether a handler is the one of Go's runtime, on a stack of its own.
 func (a *action) isGos() bool {
 	f := runtime.FuncForPC(a.handler)
 	return f != nil && f.Entry() == a.handler && strings.HasPrefix(f.Name(), "runtime.") &&
 		a.flags&(saSiginfo|saOnstack) == saSiginfo|saOnstack
 }
 
-// Check returns an error if the faults of the program's guests would not reach handleFault. No guest
-// may run then: its fault would end the process, or call a function that knows nothing of guests.
+// Check returns an error if faults of the program's guests would not reach handleFault. No guest
+// may then run: its fault would end the process, or call a function that knows nothing of guests.
 func (p *Program) Check() error {
 	if p.guardedAs == nil {
 		return nil

@@ -20,8 +20,9 @@ func loadGuarded(t *testing.T) *Program {
 	return p
 }
 
-// TestOnlyFaultsOfGuestsAreTraps has Go's own code fault: at nil, elsewhere, and in the space of a
-// guest, also while the guest waits for the host. Go notices each, and the guest goes on.
+// TestOnlyFaultsOfGuestsAreTraps makes Go's own code fault: at nil, elsewhere, and in the address
+// space of a guest, even while the guest waits for the host. Go notices each fault, and the guest
+// continues.
 func TestOnlyFaultsOfGuestsAreTraps(t *testing.T) {
 	h := newHostile(t, loadGuarded(t))
 	other, err := unix.Mmap(-1, 0, codePage, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -55,7 +56,7 @@ func TestOnlyFaultsOfGuestsAreTraps(t *testing.T) {
 	}
 }
 
-// faults reports whether a fault of Go's own becomes a panic.
+// faults reports whether a fault in Go's own code becomes a panic.
 func faults(access func()) (isFault bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() { isFault = recover() != nil }()
@@ -63,7 +64,7 @@ func faults(access func()) (isFault bool) {
 	return false
 }
 
-// stealHandler replaces the handler, as a library in C may do, until the handler is given back.
+// stealHandler replaces the handler, as a C library may do, until giveBack is called.
 func stealHandler(t *testing.T) (giveBack func()) {
 	t.Helper()
 	ours, err := changeAction(nil)
@@ -82,7 +83,7 @@ func stealHandler(t *testing.T) (giveBack func()) {
 	}
 }
 
-// TestNoGuestRunsWithoutTheHandler has no guest begin until the handler is back.
+// TestNoGuestRunsWithoutTheHandler: no guest begins until the handler is back.
 func TestNoGuestRunsWithoutTheHandler(t *testing.T) {
 	h := newHostile(t, loadGuarded(t))
 	giveBack := stealHandler(t)
@@ -101,7 +102,7 @@ func TestNoGuestRunsWithoutTheHandler(t *testing.T) {
 	}
 }
 
-// TestFaultsAreTested has a fault look other than expected. That is an error, and not the end of
+// TestFaultsAreTested makes a fault look other than expected. That is an error, and does not end
 // the process.
 func TestFaultsAreTested(t *testing.T) {
 	loadGuarded(t)
@@ -130,8 +131,8 @@ func TestFaultsAreTested(t *testing.T) {
 	}
 }
 
-// TestManyPrograms loads as many as the handler can know, and has a guest of each fault. Closed ones
-// make room.
+// TestManyPrograms loads as many programs as the handler can know, and makes a guest of each fault.
+// Closing programs makes room.
 func TestManyPrograms(t *testing.T) {
 	blob := mustRead(t, "testdata/hostile_amd64.blob")
 	var all []*Program
@@ -171,7 +172,7 @@ func TestManyPrograms(t *testing.T) {
 	}
 }
 
-// TestTheHandlerGoesBeforeGosOnly shows handlers that belong to others.
+// TestTheHandlerGoesBeforeGosOnly tries handlers that belong to others.
 func TestTheHandlerGoesBeforeGosOnly(t *testing.T) {
 	gos, err := changeAction(nil)
 	if err != nil {

@@ -12,43 +12,44 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/watchdog"
 )
 
-// enter goes to the guest's stack, and returns when the guest leaves it.
+// enter switches to the guest's stack, and returns when the guest leaves it.
 func enter(context unsafe.Pointer, target uintptr)
 
-// Codes of exits above the numbers of imports.
+// Codes of exits, above the numbers of imports.
 const (
 	trapped  = 1 << 32
 	grows    = 1 << 33
 	preempts = 1 << 34
 )
 
-// Host answers a guest.
+// Host answers the calls of a guest.
 type Host interface {
-	// Call answers the import of a number, counted from 0. The parameters are in the slots; the
-	// result goes into the first one. It may panic, which ends the guest's call with an error. If
-	// others may have changed the handler of faults meanwhile, it should call [Program.Check].
+	// Call answers the import with a number, counted from 0. The parameters are in the slots; the
+	// result goes into the first slot. Call may panic, which ends the guest's call with an error.
+	// If other code may have replaced the fault handler meanwhile, it should call [Program.Check].
 	Call(number int, slots []uint64)
-	// Grow adds pages to the memory, and reports false if it cannot. The memory does not move.
+	// Grow adds pages to the memory, or returns false if it cannot. The memory does not move.
 	Grow(pages uint64) bool
-	// Preempt is called when a guest has computed for long without a call of the host: see
-	// [Guest.Fuel]. It may panic, as Call may. It must not change the guest's memory: the guest's
-	// compiler knows of no call here.
+	// Preempt is called when a guest has computed for a long time without calling the host: see
+	// [Guest.Fuel]. It may panic, like Call. It must not change the guest's memory: the guest's
+	// compiler does not expect a call here.
 	Preempt()
 }
 
-// Guest is one instance of a program. Its state of StateSize bytes lies directly before its
-// memory. One goroutine at a time may use it. A stack is reserved for one call of it, until Close.
+// Guest is one instance of a program. Its state of StateSize bytes ends where its memory begins. It
+// does not support concurrent use. A stack is reserved for one call of it, until Close.
 //
 // Close it before its state or its memory is unmapped.
 type Guest struct {
 	program *Program
 	state   []byte
-	calls   atomic.Int32 // that have begun
+	calls   atomic.Int32 // begun so far
 }
 
-// NewGuest makes a guest over a state. size is the number of bytes of the memory in use, whole
-// pages of WebAssembly. The memory must stay writable, and must begin where the state ends. What
-// lies behind it, up to the program's [Program.Reach], must fault. Close the guest at its end.
+// NewGuest creates a guest over a state. size is the size of the memory in use, in bytes; it is a
+// whole number of WebAssembly pages. The memory must remain writable, and must begin where the
+// state ends. Accesses behind it, up to the program's [Program.Reach], must fault. Close the guest
+// when it is no longer needed.
 func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
 	if err := stacks().reserve(false); err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
 	return g, nil
 }
 
-// nobody is the host of a guest that sets its globals.
+// nobody is the host of a guest while it sets its globals.
 type nobody struct{}
 
 func (nobody) Call(int, []uint64) { panic(errors.New("a start that calls the host")) }
@@ -78,14 +79,14 @@ func (g *Guest) SetSize(size uint64) {
 	*g.Field(g.program.header.Bytes) = size
 }
 
-// Close ends the use of a guest, once. It waits until nothing looks at the guest's state any more.
-// The state and the memory stay the caller's.
+// Close ends the use of a guest; it must be called only once. It waits until nothing accesses the
+// guest's state any more. The caller keeps the state and the memory.
 func (g *Guest) Close() {
 	watchdog.Unwatch(g.limitAddress())
 	stacks().release(false)
 }
 
-// watch shows the guest to the watchdog. Free the stay.
+// watch registers the guest with the watchdog. The caller frees the stay.
 func (g *Guest) watch() (*watchdog.Stay, error) {
 	stay, err := watchdog.Take()
 	if err != nil {
@@ -100,27 +101,27 @@ func (g *Guest) watch() (*watchdog.Stay, error) {
 	return stay, nil
 }
 
-// limitAddress is the address of the limit of the stack.
+// limitAddress returns the address of the stack limit.
 func (g *Guest) limitAddress() uintptr { return uintptr(unsafe.Pointer(g.context(stackLimit))) }
 
-// Fuel returns what the guest has left. The global "fuel" counts it, which each loop of a program
-// looks at. A guest that computes for more than 20 ms has to leave, at a loop as if the fuel were
-// used up, or else through [Host.Preempt]. Neither changes what Fuel returns.
+// Fuel returns the guest's remaining fuel. The global "fuel" counts it, and each loop of a program
+// checks it. A guest that computes for more than 20 ms must leave, either at a loop as if the fuel
+// were exhausted, or through [Host.Preempt]. Neither changes the result of Fuel.
 func (g *Guest) Fuel() int64 { return watchdog.Fuel(int64(*g.Field(g.program.fuel))) }
 
-// SetFuel gives the guest fuel, at most 2^61.
+// SetFuel sets the guest's fuel, at most 2^61.
 func (g *Guest) SetFuel(units int64) { *g.Field(g.program.fuel) = uint64(units) }
 
-// Size returns the number of bytes of the memory in use.
+// Size returns the size of the memory in use, in bytes.
 func (g *Guest) Size() uint64 { return *g.Field(g.program.header.Bytes) }
 
-// Word returns the 32 bits at an offset of the guest's state.
+// Word returns a pointer to the 32 bits at an offset of the guest's state.
 func (g *Guest) Word(offset uint64) *uint32 { return (*uint32)(unsafe.Pointer(&g.state[offset])) }
 
-// Field returns the 64 bits at an offset of the guest's state.
+// Field returns a pointer to the 64 bits at an offset of the guest's state.
 func (g *Guest) Field(offset uint64) *uint64 { return (*uint64)(unsafe.Pointer(&g.state[offset])) }
 
-// context returns a word of the context.
+// context returns a pointer to a word of the context.
 func (g *Guest) context(offset uint64) *uint64 { return g.Field(contextAt + offset) }
 
 // Call is a call of an exported function. While an import of one call is being answered, other
@@ -128,10 +129,10 @@ func (g *Guest) context(offset uint64) *uint64 { return g.Field(contextAt + offs
 type Call struct {
 	stack *stack
 	sp    uint64
-	slots [Slots]uint64 // of the import that is being answered
+	slots [Slots]uint64 // of the current import
 }
 
-// Depth returns the bytes of the stack that the call uses while it waits for the host.
+// Depth returns the size of the stack in use, in bytes, while the call waits for the host.
 func (c *Call) Depth() int {
 	if c.stack == nil || c.sp == 0 {
 		return 0
@@ -140,11 +141,11 @@ func (c *Call) Depth() int {
 	return int(uint64(c.stack.top()) - c.sp)
 }
 
-// errHost marks what a host function panicked with.
+// errHost marks the value of a host function's panic.
 var errHost = errors.New("(recovered from a host function)")
 
-// ShrinkStack frees memory that the stack does not need while the call waits for the host, and
-// returns its Depth.
+// ShrinkStack frees unused memory of the stack while the call waits for the host, and returns its
+// Depth.
 func (c *Call) ShrinkStack() int {
 	depth := c.Depth()
 	if depth > 0 {
@@ -153,8 +154,8 @@ func (c *Call) ShrinkStack() int {
 	return depth
 }
 
-// Run calls a function with the parameters in the slots, where it leaves its result. After
-// [ErrNoStack], the function has not begun, and the guest can go on.
+// Run calls a function with the parameters in the slots, where it leaves the result. After
+// [ErrNoStack], the function has not begun, and the guest is still usable.
 func (c *Call) Run(g *Guest, f Export, params []uint64, host Host) error {
 	return c.run(g, f.Address, params, host)
 }
@@ -220,7 +221,7 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	}
 }
 
-// grow answers memory.grow: the old size in pages, or -1.
+// grow answers memory.grow with the old size in pages, or -1.
 func (g *Guest) grow(pages uint64, host Host) uint64 {
 	old := *g.Field(g.program.header.Pages)
 	if old+pages > 1<<16 || !host.Grow(pages) {
@@ -231,8 +232,8 @@ func (g *Guest) grow(pages uint64, host Host) uint64 {
 	return old
 }
 
-// answer lets the host answer an import. Other calls may use the context meanwhile, so the
-// parameters are copied.
+// answer makes the host answer an import. The parameters are copied, because other calls may use
+// the context meanwhile.
 func (c *Call) answer(g *Guest, number int, all []uint64, host Host) error {
 	own := c.slots[:max(len(g.program.header.Imports[number].Params), 1)]
 	copy(own, all)
@@ -243,7 +244,7 @@ func (c *Call) answer(g *Guest, number int, all []uint64, host Host) error {
 	return nil
 }
 
-// contain calls a function of the host, and makes an error of its panic.
+// contain calls a function of the host, and converts a panic to an error.
 func contain(call func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -23,14 +23,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const hostileLimit = 8 * wasmPage // what the module declares
+const hostileLimit = 8 * wasmPage // as declared by the module
 
-// hostile is a guest with testdata/hostile.wat, between two pages that fault.
+// hostile is a guest running testdata/hostile.wat, between two inaccessible pages.
 type hostile struct {
 	*Guest
 	program *Program
 	region  []byte
-	memory  []byte // up to the limit, or what is in use if the rest must fault
+	memory  []byte // up to the limit, or the memory in use if the rest must fault
 	told    [][]uint64
 	host    func(h *hostile, number int, slots []uint64)
 
@@ -57,7 +57,7 @@ func loadHostile(tb testing.TB) *Program {
 	return p
 }
 
-// TestCodeOfAFile runs code that is mapped from a file, and refuses another size.
+// TestCodeOfAFile runs code mapped from a file, and refuses a wrong size.
 func TestCodeOfAFile(t *testing.T) {
 	blob, err := os.ReadFile("testdata/hostile_" + runtime.GOARCH + ".blob")
 	if err != nil {
@@ -138,18 +138,18 @@ func (h *hostile) unmap() {
 		h.Close()
 		h.Guest = nil
 	}
-	_ = unix.Munmap(h.region) // it fails for what is unmapped already
+	_ = unix.Munmap(h.region) // fails if it is already unmapped
 	h.region = nil
 }
 
-// admit makes size bytes of the memory accessible, and the state.
+// admit makes size bytes of the memory, and the state, accessible.
 func (h *hostile) admit(size uint64) bool {
 	h.memory = h.region[hostileBefore : hostileBefore+size]
 	part := h.region[hostileBefore-StateSize : hostileBefore+size]
 	return unix.Mprotect(part, unix.PROT_READ|unix.PROT_WRITE) == nil
 }
 
-// Call is the host of a guest: it notes what it is told, or does what the test wants.
+// Call is the host of a guest: it records its arguments, or does what the test wants.
 func (h *hostile) Call(number int, slots []uint64) {
 	h.told = append(h.told, append([]uint64{uint64(number)}, slots...))
 	if h.host != nil {
@@ -164,7 +164,7 @@ func (h *hostile) Grow(pages uint64) bool {
 	return size <= hostileLimit && (size <= uint64(len(h.memory)) || h.admit(size))
 }
 
-// run calls a function by its name.
+// run calls a function by name.
 func (h *hostile) run(name string, params ...uint64) (uint64, error) {
 	f, ok := h.program.Export(name)
 	if !ok {
@@ -177,7 +177,7 @@ func (h *hostile) run(name string, params ...uint64) (uint64, error) {
 	return stack[0], err
 }
 
-// oracle is the same guest in wazero.
+// oracle is the same guest running in wazero.
 type oracle struct {
 	module api.Module
 	told   [][]uint64
@@ -231,7 +231,7 @@ func (o *oracle) run(name string, params ...uint64) (uint64, error) {
 	return results[0], err
 }
 
-// trapOf is the first line of an error.
+// trapOf returns the first line of an error.
 func trapOf(err error) string {
 	if err == nil {
 		return ""
@@ -240,7 +240,7 @@ func trapOf(err error) string {
 	return line
 }
 
-// operands are the edges of each type.
+// operands are the edge cases of each type.
 var operands = map[rune][]uint64{
 	'i': {
 		0, 1, 2, 7, 31, 32, 0x7fff, 0xffff, wasmPage - 8, wasmPage - 4, wasmPage - 2, wasmPage - 1, wasmPage,
@@ -269,8 +269,8 @@ func floats64(xs ...float64) (bits []uint64) {
 	return bits
 }
 
-// TestEveryInstructionAsInWazero calls each function with edges and random numbers, in both
-// engines. Results, traps, memory and the calls of the host must agree.
+// TestEveryInstructionAsInWazero calls each function with edge cases and random numbers, in both
+// engines. Results, traps, memory and host calls must agree.
 func TestEveryInstructionAsInWazero(t *testing.T) {
 	p := loadHostile(t)
 	ours, theirs := newHostile(t, p), newOracle(t)
@@ -331,7 +331,7 @@ func TestEveryInstructionAsInWazero(t *testing.T) {
 	}
 }
 
-// same compares results. WebAssembly leaves open which NaN an operation returns.
+// same compares results. WebAssembly does not specify which NaN an operation returns.
 func same(kind rune, a, b uint64) bool {
 	switch kind {
 	case 'i':
@@ -346,7 +346,7 @@ func same(kind rune, a, b uint64) bool {
 	return a == b
 }
 
-// TestMemoryGrows grows it up to the limit. Each access then goes as far as the memory.
+// TestMemoryGrows grows the memory up to the limit. Accesses then reach as far as the memory.
 func TestMemoryGrows(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	for pages := uint64(1); pages <= 8; pages++ {
@@ -375,7 +375,7 @@ func TestMemoryGrows(t *testing.T) {
 	}
 }
 
-// TestHostFunctionsPanic ends a call from inside the host. Others go on.
+// TestHostFunctionsPanic ends a call from inside the host. Other calls continue.
 func TestHostFunctionsPanic(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	failed := errors.New("failed")
@@ -391,7 +391,7 @@ func TestHostFunctionsPanic(t *testing.T) {
 	}
 }
 
-// TestCallsNest answers a call by calling the same guest again. Each has a stack of its own.
+// TestCallsNest answers a call by calling the same guest again. Each call has its own stack.
 func TestCallsNest(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	h.host = func(h *hostile, _ int, slots []uint64) {
@@ -409,8 +409,8 @@ func TestCallsNest(t *testing.T) {
 	}
 }
 
-// TestNeighbours runs hostile guests beside good ones on many goroutines, while the collector
-// works and Go's own faults and preemptions arrive. The good ones notice nothing.
+// TestNeighbours runs hostile guests beside good ones on many goroutines, while the garbage
+// collector works and Go's own faults and preemptions arrive. The good ones notice nothing.
 func TestNeighbours(t *testing.T) {
 	p := loadHostile(t)
 	if err := pprof.StartCPUProfile(io.Discard); err != nil { // its signals hit guests, too
@@ -465,7 +465,7 @@ func TestNeighbours(t *testing.T) {
 	collector.Wait()
 }
 
-// TestDamagedBlobs changes the header of a blob. Load refuses it or the code is not reached.
+// TestDamagedBlobs changes the header of a blob. Load refuses it, or the code is never reached.
 func TestDamagedBlobs(t *testing.T) {
 	h, code, err := decode(mustRead(t, "testdata/hostile_"+runtime.GOARCH+".blob"))
 	if err != nil {
@@ -512,7 +512,7 @@ func mustRead(t *testing.T, path string) []byte {
 	return data
 }
 
-// BenchmarkHostCall is a call of the host and its return.
+// BenchmarkHostCall measures a call of the host and its return.
 func BenchmarkHostCall(b *testing.B) {
 	h := newHostile(b, loadHostile(b))
 	h.host = func(*hostile, int, []uint64) {}

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// checkProcessor reports whether the processor has what the code was compiled for: x86-64-v2.
+// checkProcessor returns an error if the processor lacks features that the code was compiled for:
+// x86-64-v2.
 func checkProcessor() error {
 	x := cpu.X86
 	if !x.HasSSE42 || !x.HasPOPCNT || !x.HasSSSE3 || !x.HasCX16 {

@@ -7,24 +7,24 @@ import (
 	"os"
 )
 
-// Program is machine code in memory, ready to run. Many guests can run it at once.
+// Program is machine code in memory, ready to run. Many guests can run it at the same time.
 type Program struct {
 	header  Header
 	code    []byte // mapped
 	exports map[string]Export
-	// fuel is the place of the global of that name in a guest's state, 0 for none.
+	// fuel is the offset of the global of that name in a guest's state, or 0.
 	fuel uint64
-	// guardedAs is known to the handler of faults, nil for code that checks each access.
+	// guardedAs is the program's entry for the fault handler, nil for code that checks each access.
 	guardedAs *guardedCode
 }
 
-// ErrUnsupported is the error of Load where no engine can run machine code.
+// ErrUnsupported is the error of Load on systems that cannot run machine code.
 var ErrUnsupported = errors.New("no code compiled ahead of time can run on this system")
 
-// ErrNoStack is the error of a guest or of a call for which the process has no stack left.
+// ErrNoStack is the error of a guest or a call if the process has no stack left.
 var ErrNoStack = errors.New("cannot reserve a stack")
 
-// Load maps the code of a blob, executable and not writable.
+// Load maps the code of a blob, executable but not writable.
 func Load(blob []byte) (*Program, error) {
 	if err := checkProcessor(); err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func Load(blob []byte) (*Program, error) {
 	return newProgram(header, func() ([]byte, error) { return copyCode(code, header.Segments) })
 }
 
-// LoadFile is [Load] for a blob of which Split has made the header, and whose code lies in a
-// file, from a page on. The file must not change.
+// LoadFile is like [Load], for a header returned by Split and code in a file, starting at a page.
+// The file must not change.
 func LoadFile(head []byte, file *os.File, offset, size int64) (*Program, error) {
 	if err := checkProcessor(); err != nil {
 		return nil, err
@@ -67,12 +67,13 @@ func newProgram(header Header, load func() ([]byte, error)) (p *Program, err err
 	return p, nil
 }
 
-// reach is how far a 32-bit address and a 32-bit offset lead, with the widest access behind them.
+// reach is the farthest that a 32-bit address plus a 32-bit offset can lead, including the widest
+// access.
 const reach = 8<<30 + codePage
 
-// Reach returns how many bytes from the beginning of a guest's memory the code may touch, in use
-// or not. All that is not in use must be reserved and inaccessible: the fault there is the check.
-// It is 0 for code that checks each access.
+// Reach returns how many bytes from the beginning of a guest's memory the code may access, in use
+// or not. All memory that is not in use must be reserved and inaccessible: the fault there is the
+// check. Reach is 0 for code that checks each access.
 func (p *Program) Reach() uint64 {
 	if p.header.Trap == 0 {
 		return 0
@@ -80,7 +81,7 @@ func (p *Program) Reach() uint64 {
 	return reach
 }
 
-// Imports returns the functions that the module imports. A guest calls them by their index.
+// Imports returns the functions that the module imports. A guest calls them by index.
 func (p *Program) Imports() []Signature { return p.header.Imports }
 
 // Export finds a function of the module.
@@ -89,19 +90,19 @@ func (p *Program) Export(name string) (Export, bool) {
 	return e, ok
 }
 
-// Global returns the place of an exported global in a guest's state.
+// Global returns the offset of an exported global in a guest's state.
 func (p *Program) Global(name string) (offset uint64, ok bool) {
 	offset, ok = p.header.Globals[name]
 	return offset, ok
 }
 
-// Parts returns what [LoadFile] takes: the header, and the code, which is valid until Close.
+// Parts returns the arguments for [LoadFile]: the header, and the code, which is valid until Close.
 func (p *Program) Parts() (head, code []byte, err error) {
 	head, err = json.Marshal(p.header)
 	return head, p.code, err
 }
 
-// Close unmaps the code. No guest may run it any more.
+// Close unmaps the code. No guest may be running it.
 func (p *Program) Close() error {
 	if p.code == nil {
 		return nil
@@ -112,11 +113,11 @@ func (p *Program) Close() error {
 	return unmapCode(code)
 }
 
-// TrapError is the error of a guest that did what WebAssembly forbids, such as an access outside its
-// memory. The guest is then unusable.
+// TrapError is the error of a guest that violated the rules of WebAssembly, for example by an
+// access outside its memory. The guest is then unusable.
 type TrapError uint32
 
-// The traps of wasm2c, by their numbers.
+// The traps of wasm2c, by number.
 var trapNames = [...]string{
 	1:  "out of bounds memory access",
 	2:  "integer overflow",

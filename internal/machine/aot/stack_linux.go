@@ -15,67 +15,69 @@ import (
 )
 
 const (
-	// stackSize is the address space of a call's stack, which is aligned to it.
+	// stackSize is the size, and the alignment, of a call's stack in address space.
 	stackSize = 64 << 20
-	// stackGuard lies at the stack's low end, behind the page with the address of the context, and
-	// faults. Each function that the guest can call checks the limit, so nothing should reach it.
+	// stackGuard is the inaccessible area at the stack's low end, after the page with the address
+	// of the context. Each function that the guest can call checks the limit, so nothing should
+	// reach it.
 	stackGuard = 64 << 10
-	// stackFrame bounds the frame of a function, see scripts/wasm/aot.sh. So a call that goes deeper
-	// leaves a return address in each part of this size.
+	// stackFrame bounds the frame of a function: see scripts/wasm/aot.sh. So a call that goes
+	// deeper leaves a return address in each part of this size.
 	stackFrame = 64 << 10
 	// stackMargin is for the frames of functions that do not check the limit, and for the one
 	// frame that does.
 	stackMargin = 2 * stackFrame
-	// stackKept is the memory that an idle stack keeps. Most snippets need less.
+	// stackKept is the memory that an idle stack keeps, in bytes. Most snippets need less.
 	stackKept = 256 << 10
-	// stackWaiting is the memory that a waiting call keeps below its own.
+	// stackWaiting is the memory that a waiting call keeps below its own, in bytes.
 	stackWaiting = 128 << 10
-	// idleStacks bounds the idle stacks with memory, and about the idle ones without.
+	// idleStacks bounds the idle stacks with memory, and approximately those without.
 	idleStacks = 64
 
 	// blockStacks is the number of stacks in one block.
 	blockStacks = 16
-	// stackMaps are the memory maps of a stack in a block: its guard, and all between this guard and
-	// the next one. A block has one more.
+	// stackMaps are the memory maps of a stack in a block: its guard, and the rest up to the next
+	// guard. A block has one more.
 	stackMaps = 2
 	blockMaps = blockStacks*stackMaps + 1
 )
 
-// stack is the machine's stack of one call. A guest at rest has none.
+// stack is the machine stack of one call. An idle guest has none.
 type stack struct {
-	region []byte // of address space
+	region []byte // address space
 	home   *block
 }
 
-// block is address space for stacks side by side, so that the kernel needs few memory maps for them.
+// block is address space for adjacent stacks, which need few memory maps of the kernel.
 type block struct {
 	mapped   []byte
-	free     uint16 // the stacks that no call has, as bits
-	warm     uint16 // those of them that keep some memory
-	prepared int    // the stacks from the first one that have a guard
+	free     uint16 // bits of the stacks without a call
+	warm     uint16 // bits of the free stacks that keep some memory
+	prepared int    // number of leading stacks with a guard
 }
 
-// arena has the stacks of a process. A user first reserves a stack, and can then get one at any time.
+// arena holds the stacks of a process. A user first reserves a stack, and can then obtain one at
+// any time.
 type arena struct {
 	budget *mapbudget.Budget
-	// mostCalls bounds the reservations of calls beside those of guests.
+	// mostCalls bounds the reservations of calls, in addition to those of guests.
 	mostCalls int
 
 	mu       sync.Mutex
-	blocks   []*block // calls get stacks of the first ones
+	blocks   []*block // calls use stacks of the first ones
 	reserved int
-	calls    int // of the reserved stacks
+	calls    int // reserved stacks for calls
 	warm     int
 }
 
-// stacks are those of this process. Half of its memory maps are left to the guests and to their own
-// stacks.
+// stacks are the stacks of this process. Half of its memory maps are left to the guests and to
+// their own stacks.
 var stacks = sync.OnceValue(func() *arena {
 	budget := mapbudget.Process()
 	return &arena{budget: budget, mostCalls: budget.Limit() / 2 / stackMaps}
 })
 
-// reserve makes sure that there is a stack for one more guest, or for a call beside it.
+// reserve reserves a stack for one more guest, or for an additional call.
 func (a *arena) reserve(isCall bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +100,7 @@ func (a *arena) reserve(isCall bool) error {
 	return nil
 }
 
-// release ends a reservation. Its stack is idle.
+// release ends a reservation, whose stack is idle.
 func (a *arena) release(isCall bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,7 +122,7 @@ func (a *arena) release(isCall bool) {
 	}
 }
 
-// get returns a reserved stack, whose lowest word is the address of a context.
+// get returns a reserved stack with the address of a context in its lowest word.
 func (a *arena) get(context unsafe.Pointer) (*stack, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,7 +148,7 @@ func (a *arena) get(context unsafe.Pointer) (*stack, error) {
 	return nil, fmt.Errorf("%w: none is reserved", ErrNoStack)
 }
 
-// put ends a call's use of a stack, which keeps little or no memory.
+// put returns a stack after a call. The stack keeps little or no memory.
 func (a *arena) put(s *stack) {
 	*(*uintptr)(s.at(0)) = 0
 	s.drop(stackSize - stackKept)
@@ -162,10 +164,10 @@ func (a *arena) put(s *stack) {
 	}
 }
 
-// allFree is the value of free in a block that no call uses.
+// allFree is the value of free in an unused block.
 const allFree = 1<<blockStacks - 1
 
-// newBlock reserves address space, and gives back the parts around the aligned one.
+// newBlock reserves address space, and returns the parts outside the aligned one.
 func newBlock(budget *mapbudget.Budget) (*block, error) {
 	if err := budget.Take(blockMaps); err != nil {
 		return nil, err
@@ -192,8 +194,8 @@ func newBlock(budget *mapbudget.Budget) (*block, error) {
 	return b, nil
 }
 
-// prepare makes a stack accessible but for its guard. Stacks are prepared in their order, so each
-// first page has the map of the stack before.
+// prepare makes a stack accessible except for its guard. Stacks are prepared in order, so each
+// first page shares the map of the previous stack.
 func (b *block) prepare(i int) error {
 	if i < b.prepared {
 		return nil
@@ -216,23 +218,23 @@ func (b *block) unmap(budget *mapbudget.Budget) error {
 	return err
 }
 
-// number is the stack's place in its block.
+// number returns the index of the stack in its block.
 func (s *stack) number() int {
 	return int(uintptr(s.at(0))-uintptr(unsafe.Pointer(unsafe.SliceData(s.home.mapped)))) / stackSize
 }
 
 func (s *stack) at(offset uintptr) unsafe.Pointer { return unsafe.Pointer(&s.region[offset]) }
 
-// top is the address where a call begins.
+// top returns the address where a call begins.
 func (s *stack) top() uintptr { return uintptr(s.at(stackSize-64)) &^ 15 }
 
-// limit is the address below which a function must not begin.
+// limit returns the address below which no function may begin.
 func (s *stack) limit() uintptr { return uintptr(s.at(stackGuard + stackMargin)) }
 
-// drop frees the memory up to an offset. The kernel refuses only what was never mapped.
+// drop frees the memory up to an offset. The kernel refuses only memory that was never mapped.
 func (s *stack) drop(end uintptr) { _ = unix.Madvise(s.region[stackGuard:end], unix.MADV_DONTNEED) }
 
-// shrink frees what lies far below the stack pointer, if the call has ever been so deep.
+// shrink frees the memory far below the stack pointer, if the call has ever been that deep.
 func (s *stack) shrink(sp uintptr) {
 	low := (sp - uintptr(s.at(0))) &^ (codePage - 1)
 	if low < stackGuard+stackWaiting+stackFrame {
@@ -244,8 +246,8 @@ func (s *stack) shrink(sp uintptr) {
 	}
 }
 
-// wasIn reports whether a page between two offsets has memory. Without an answer of the kernel, it
-// may have.
+// wasIn reports whether any page between two offsets is in memory. If the kernel does not answer,
+// it returns true.
 func (s *stack) wasIn(start, end uintptr) bool {
 	var present [stackFrame / codePage]byte
 	_, _, code := unix.RawSyscall(

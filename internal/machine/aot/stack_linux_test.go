@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/mapbudget"
 )
 
-// newArena returns stacks of a process that may have so many memory maps.
+// newArena returns the stacks of a process that may have maps memory maps.
 func newArena(t *testing.T, maps, calls int) *arena {
 	t.Helper()
 	a := &arena{budget: mapbudget.New(maps), mostCalls: calls}
@@ -32,7 +32,7 @@ func newArena(t *testing.T, maps, calls int) *arena {
 	return a
 }
 
-// take reserves a stack for a call, and gets it.
+// take reserves a stack for a call, and returns it.
 func (a *arena) take(t *testing.T) *stack {
 	t.Helper()
 	if err := a.reserve(true); err != nil {
@@ -45,7 +45,7 @@ func (a *arena) take(t *testing.T) *stack {
 	return s
 }
 
-// accesses returns how the process may access the memory maps of a block, such as "rw-p".
+// accesses returns the access rights of a block's memory maps, such as "rw-p".
 func (b *block) accesses(t *testing.T) (found []string) {
 	t.Helper()
 	file, err := os.Open("/proc/self/maps")
@@ -125,7 +125,7 @@ func TestStacksAreRefusedBeforeTheKernelRefuses(t *testing.T) {
 	}
 }
 
-// TestIdleStacksReturn has a thousand stacks, of which few stay mapped.
+// TestIdleStacksReturn uses a thousand stacks, few of which stay mapped.
 func TestIdleStacksReturn(t *testing.T) {
 	a := newArena(t, 10_000, 1000)
 	var all []*stack
@@ -145,7 +145,7 @@ func TestIdleStacksReturn(t *testing.T) {
 	if a.reserved != 0 || a.calls != 0 || a.warm > idleStacks {
 		t.Errorf("%d stacks are reserved, %d for calls, %d have memory", a.reserved, a.calls, a.warm)
 	}
-	for range idleStacks { // a stack knows nothing of its last user
+	for range idleStacks { // a stack retains nothing of its last user
 		s := a.take(t)
 		if s.region[stackSize-stackKept-1] != 0 || *(*uintptr)(s.at(0)) != uintptr(unsafe.Pointer(a)) {
 			t.Error("a stack has the memory of another call")
@@ -189,7 +189,7 @@ func TestAWaitingCallKeepsLittleOfItsStack(t *testing.T) {
 	}
 }
 
-// TestStacksOfManyGoroutines gets and puts stacks at once.
+// TestStacksOfManyGoroutines gets and puts stacks in parallel.
 func TestStacksOfManyGoroutines(t *testing.T) {
 	a := newArena(t, 10_000, 1000)
 	var group sync.WaitGroup
@@ -222,7 +222,7 @@ func TestStacksOfManyGoroutines(t *testing.T) {
 	}
 }
 
-// TestACallWithoutAStackHasNotBegun calls a guest whose process can have no more stacks.
+// TestACallWithoutAStackHasNotBegun calls a guest in a process that cannot have any more stacks.
 func TestACallWithoutAStackHasNotBegun(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	a := stacks()

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/stwait"
 )
 
-// treeParams are those of a tree of 2^depth calls without a loop.
+// treeParams returns the parameters for a tree of 2^depth calls without a loop.
 func treeParams(depth uint64) []uint64 {
 	return []uint64{
 		depth, 0x0123456789abcdef, 77, math.Float64bits(1.5), uint64(math.Float32bits(2.5)),
@@ -30,8 +30,8 @@ func (h *hostile) Preempt() {
 	}
 }
 
-// TestAPreemptedGuestGoesOn: all that a function keeps in registers is there again. The guest leaves
-// whenever a function begins, as if the watchdog looked all the time.
+// TestAPreemptedGuestGoesOn: everything that a function keeps in registers is restored. The guest
+// leaves whenever a function begins, as if the watchdog looked all the time.
 func TestAPreemptedGuestGoesOn(t *testing.T) {
 	h, theirs := newHostile(t, loadHostile(t)), newOracle(t)
 	for depth := uint64(1); h.preempts < 1000; depth = depth%18 + 1 {
@@ -47,7 +47,7 @@ func TestAPreemptedGuestGoesOn(t *testing.T) {
 	}
 }
 
-// runPoked is run while another thread takes the guest's stack away again and again.
+// runPoked is like run, while another thread takes away the guest's stack again and again.
 func (h *hostile) runPoked(name string, params ...uint64) (uint64, error) {
 	limit := h.context(stackLimit)
 	var isOver atomic.Bool
@@ -65,8 +65,8 @@ func (h *hostile) runPoked(name string, params ...uint64) (uint64, error) {
 // errEnough ends a guest.
 var errEnough = errors.New("it has computed enough")
 
-// TestNoGuestKeepsGoWaiting: the guest computes for a thousand years and pays no fuel. Each
-// collection of garbage waits until it leaves.
+// TestNoGuestKeepsGoWaiting: the guest computes for a thousand years without consuming fuel. Each
+// garbage collection waits until it leaves.
 func TestNoGuestKeepsGoWaiting(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	var isOver atomic.Bool
@@ -90,8 +90,8 @@ func TestNoGuestKeepsGoWaiting(t *testing.T) {
 	}
 }
 
-// TestTheWatchdogMakesALoopYield although it has fuel for a thousand years. The fuel that the guest
-// has burnt is exact.
+// TestTheWatchdogMakesALoopYield although the loop has fuel for a thousand years. The count of
+// burnt fuel is exact.
 func TestTheWatchdogMakesALoopYield(t *testing.T) {
 	const fuel = 1 << 60
 	h := newHostile(t, loadHostile(t))
@@ -115,7 +115,7 @@ func TestTheWatchdogMakesALoopYield(t *testing.T) {
 	}
 }
 
-// TestTheWatchdogSeesManyGuests: each is at rest, computes, or is freed at any time.
+// TestTheWatchdogSeesManyGuests: each is idle, computes, or is freed at any time.
 func TestTheWatchdogSeesManyGuests(t *testing.T) {
 	p := loadHostile(t)
 	var group sync.WaitGroup
@@ -134,8 +134,8 @@ func TestTheWatchdogSeesManyGuests(t *testing.T) {
 	group.Wait()
 }
 
-// BenchmarkStopTheWorld stops all goroutines while 32 guests compute that pay no fuel, so each
-// leaves when the watchdog makes it. worst-ms is the longest wait.
+// BenchmarkStopTheWorld stops all goroutines while 32 guests compute without consuming fuel, so
+// each leaves only when the watchdog makes it. worst-ms is the longest wait.
 func BenchmarkStopTheWorld(b *testing.B) {
 	p := loadHostile(b)
 	var isOver atomic.Bool
@@ -157,7 +157,7 @@ func BenchmarkStopTheWorld(b *testing.B) {
 	for b.Loop() {
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
-		<-time.After(time.Millisecond) // the guests compute
+		<-time.After(time.Millisecond) // while the guests compute
 	}
 	b.ReportMetric(stwait.Read().Longest(before).Seconds()*1000, "worst-ms")
 }

@@ -1,5 +1,5 @@
-// Package artefact compresses files that are committed and embedded, and describes them, so
-// that a program can check what it unpacks.
+// Package artefact compresses files for committing and embedding, and describes them, so that a
+// program can verify the unpacked content.
 package artefact
 
 import (
@@ -19,8 +19,8 @@ type Artefact struct {
 	CompressedSHA256 string `json:"compressed_sha256"`
 }
 
-// Compress packs as tightly as the library can, in one thread: how work is divided among
-// several could show in the result.
+// Compress compresses as tightly as the library can, in one thread: dividing the work among threads
+// could affect the result.
 func Compress(file string, data []byte) (Artefact, []byte, error) {
 	enc, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.SpeedBestCompression),
@@ -46,7 +46,7 @@ func hash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Check compares the bytes of an artefact's file, and what they unpack to, with the manifest.
+// Check compares the bytes of an artefact's file, and their unpacked content, with the manifest.
 func (a Artefact) Check(compressed []byte) error {
 	data, err := a.Decompress(compressed)
 	if err == nil && (hash(data) != a.SHA256 || hash(compressed) != a.CompressedSHA256) {
@@ -61,14 +61,14 @@ func (a Artefact) Decompress(compressed []byte) ([]byte, error) {
 	return a.decompress(compressed, make([]byte, 0, a.Size))
 }
 
-// DecompressInto is Decompress into memory that has room for the content.
+// DecompressInto is like Decompress, into memory with room for the content.
 func (a Artefact) DecompressInto(memory, compressed []byte) error {
 	if len(memory) < a.Size {
 		return fmt.Errorf("%s has %d bytes, more than %d", a.File, a.Size, len(memory))
 	}
 	data, err := a.decompress(compressed, memory[:0:a.Size])
 	if err == nil && a.Size > 0 && &data[0] != &memory[0] {
-		copy(memory, data) // the library took memory of its own
+		copy(memory, data) // the library allocated its own memory
 	}
 	return err
 }

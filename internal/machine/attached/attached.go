@@ -1,6 +1,6 @@
-// Package attached reads what was put behind this program in its own file after it was built.
-// Each part begins with a page, so that it can be mapped as it is. A program without parts,
-// such as one that `go install` has built, works as well, and prepares them instead.
+// Package attached reads parts that were appended to this program's own file after it was built.
+// Each part begins at a page, so it can be mapped directly. A program without parts, such as one
+// built by `go install`, works as well, and prepares them instead.
 package attached
 
 import (
@@ -14,10 +14,10 @@ import (
 	"sync"
 )
 
-// PageSize divides the offset of each part.
+// PageSize divides the offset of each part. It is in bytes.
 const PageSize = 4096
 
-// The file ends with the table of its parts in JSON, the length of the table, and the magic.
+// The file ends with the table of its parts in JSON, the length of the table, and the magic number.
 const (
 	magic       = "rlm parts 1\n"
 	trailerSize = 4 + len(magic)
@@ -27,14 +27,14 @@ const (
 // Part is a part of a program's file.
 type Part struct {
 	Name string
-	// Offset and Size are its place in the file, in bytes.
+	// Offset and Size are the part's position in the file, in bytes.
 	Offset, Size int64
-	// About is what the writer says of it.
+	// About is the writer's description of the part.
 	About json.RawMessage
 }
 
-// Find opens the program's file if it has a part of that name, and decodes what it says of it.
-// Close the file.
+// Find opens the program's file if it contains a part with that name, and decodes the part's
+// description into about. The caller closes the file.
 func Find(name string, about any) (*os.File, Part, error) {
 	where := own()
 	for _, part := range where.parts {
@@ -50,7 +50,7 @@ func Find(name string, about any) (*os.File, Part, error) {
 	return nil, Part{}, fs.ErrNotExist
 }
 
-// ownPath names the file of this process, whatever its path is now.
+// ownPath names the file of this process, even if the file has been moved.
 const ownPath = "/proc/self/exe"
 
 // source is a file with parts.
@@ -59,7 +59,7 @@ type source struct {
 	open  func() (*os.File, error)
 }
 
-// own is this program: without parts, if it has none or they cannot be read.
+// own is this program; it has no parts if none were appended or they are unreadable.
 var own = sync.OnceValue(func() source {
 	if given.open != nil {
 		return given
@@ -74,11 +74,11 @@ var own = sync.OnceValue(func() source {
 	return own
 })
 
-// given is the file that Use names.
+// given is the file set by Use.
 var given source
 
-// Use takes the parts from a file instead of the program's own. It is for a process that cannot
-// open its own file. Call it before anything looks for a part. open returns further descriptors
+// Use reads the parts from a file instead of the program's own. It is for a process that cannot
+// open its own file. Call it before anything looks for a part. open returns additional descriptors
 // of the file.
 func Use(file *os.File, open func() (*os.File, error)) (err error) {
 	given = source{open: open}
@@ -88,7 +88,7 @@ func Use(file *os.File, open func() (*os.File, error)) (err error) {
 
 var errTable = errors.New("the table of the attached parts is damaged")
 
-// Read reads the table of a file's parts. A file without one has none.
+// Read reads the table of a file's parts. A file without a table has no parts.
 func Read(file *os.File) ([]Part, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -128,20 +128,20 @@ func Read(file *os.File) ([]Part, error) {
 	return parts, nil
 }
 
-// The parts of rlm.
+// The names of rlm's parts.
 const (
 	CodePart  = "code"  // the machine code of package cpython
 	ImagePart = "image" // the prepared image of tier wasm
 )
 
-// Code describes the machine code. SHA256 is that of the blob, Header its header.
+// Code describes the machine code. SHA256 is the hash of the blob, Header is its header.
 type Code struct {
 	SHA256 string
 	Header json.RawMessage
 }
 
-// Image describes the prepared image, without the zeros before Start. Key and Cached are those
-// of tier wasm.
+// Image describes the prepared image, without the zeros before Start. Key and Cached are defined by
+// tier wasm.
 type Image struct {
 	Key    string
 	Start  uint64
@@ -155,7 +155,7 @@ type New struct {
 	Data  []byte
 }
 
-// Write copies a program, without its parts, and puts new ones behind it.
+// Write copies a program, without its parts, and appends new parts.
 func Write(to io.Writer, program *os.File, parts ...New) error {
 	end, err := sizeAlone(program)
 	if err != nil {
@@ -191,8 +191,8 @@ func Write(to io.Writer, program *os.File, parts ...New) error {
 	return err
 }
 
-// sizeAlone returns the size of a program without its parts, and without the padding before them
-// if it is known.
+// sizeAlone returns the size of a program in bytes without its parts, and without the padding
+// before them if that is known.
 func sizeAlone(program *os.File) (int64, error) {
 	parts, err := Read(program)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// fileOf makes an open file.
+// fileOf creates an open file.
 func fileOf(tb testing.TB, data []byte) *os.File {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "program")
@@ -65,7 +65,7 @@ func TestAProgramWithoutParts(t *testing.T) {
 	}
 }
 
-// FuzzRead changes tables. What Read accepts lies in the file, in order.
+// FuzzRead changes tables. The parts that Read accepts are within the file, in order.
 func FuzzRead(f *testing.F) {
 	for _, table := range []string{
 		`[]`, `[{"Name":"a","Offset":4096,"Size":9}]`, `[{"Offset":-4096,"Size":1}]`, `[{"Offset":1}]`,

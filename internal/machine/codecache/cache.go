@@ -1,6 +1,6 @@
-// Package codecache keeps compiled WebAssembly, and what was prepared with it, between
-// processes. The code is executed, so a cache belongs to one user: nobody else can have written
-// to it, and each file has tags that only its user's programs can make.
+// Package codecache caches compiled WebAssembly, and memory prepared with it, between processes.
+// The code is executed, so a cache belongs to one user: no other user can have written to it, and
+// each file has tags that only this user's programs can make.
 package codecache
 
 import (
@@ -15,22 +15,21 @@ import (
 
 // The folders in the cache directory.
 const (
-	// CodeDir has machine code.
+	// CodeDir contains machine code.
 	CodeDir = "code"
-	// ImageDir has images of prepared memory.
+	// ImageDir contains images of prepared memory.
 	ImageDir = "image"
 )
 
-// Cache is a directory of sealed files. Without a directory, nothing is found and nothing is
-// kept.
+// Cache is a directory of sealed files. Without a directory, the cache is always empty.
 type Cache struct {
 	Dir  string
 	Log  *slog.Logger
 	seal *seal // nil without a directory
 }
 
-// Open checks a cache directory and reads its key. If the cache is not complete, Open first
-// waits until no other process prepares, and others then wait until release.
+// Open checks a cache directory and reads its key. If the cache is incomplete, Open first waits
+// until no other process is preparing, and makes others wait until release.
 func Open(
 	ctx context.Context, dir string, log *slog.Logger, isComplete func(*Cache) bool,
 ) (c *Cache, release func(), err error) {
@@ -45,7 +44,7 @@ func Open(
 		return nil, nil, err
 	}
 	c.sweep()
-	// Another process may have made the key, or everything.
+	// Another process may have created the key, or everything.
 	if c.seal, err = readSeal(dir); err == nil && c.seal == nil {
 		c.seal, err = makeSeal(dir)
 	}
@@ -56,7 +55,8 @@ func Open(
 	return c, release, nil
 }
 
-// Look opens a cache that is only read. Without a directory, or without a key in it, it is empty.
+// Look opens a cache for reading only. Without a directory, or without a key in it, the cache is
+// empty.
 func Look(dir string, log *slog.Logger) (*Cache, error) {
 	c := &Cache{Dir: dir, Log: log}
 	if dir == "" {
@@ -70,9 +70,8 @@ func Look(dir string, log *slog.Logger) (*Cache, error) {
 	return c, err
 }
 
-// Check creates a missing directory for its owner alone. It returns an error if the
-// path cannot be a cache: it is not a directory, other users may write to it, or this process
-// may not.
+// Check creates a missing directory, accessible only to its owner. It returns an error if the path
+// cannot be a cache: it is not a directory, other users may write to it, or this process may not.
 func Check(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("cannot use the cache directory: %w", err)
@@ -91,8 +90,8 @@ func Check(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// Find returns the directory that a setting names: empty is rlm's in the user's cache, which Find
-// checks, "none" is no directory.
+// Find returns the directory for a setting: "none" means no directory, and an empty setting means
+// rlm's directory in the user's cache, which Find checks.
 func Find(setting string) (string, error) {
 	switch setting {
 	case "none":
@@ -108,8 +107,8 @@ func Find(setting string) (string, error) {
 	return setting, Check(setting)
 }
 
-// Choose is Find for a program that works without a cache: an unusable default directory is only
-// logged, and is "none". A directory that the caller has named must work.
+// Choose is like Find, for a program that works without a cache: if the default directory is
+// unusable, Choose logs that and returns "none". A directory named by the caller must work.
 func Choose(setting string, log *slog.Logger) (string, error) {
 	dir, err := Find(setting)
 	if err != nil && setting == "" {
@@ -120,7 +119,7 @@ func Choose(setting string, log *slog.Logger) (string, error) {
 	return dir, err
 }
 
-// Has reports whether the cache has a file. Only Fetch verifies it.
+// Has reports whether the cache contains a file. Only Fetch verifies it.
 func (c *Cache) Has(path string) bool {
 	if c.seal == nil {
 		return false
@@ -129,8 +128,8 @@ func (c *Cache) Has(path string) bool {
 	return err == nil
 }
 
-// Fetch uses a file of the cache, and reports whether it could. A file that is not what Store
-// has written is made again. An empty key is any.
+// Fetch calls use with a file of the cache, and reports whether that succeeded. A file that differs
+// from what Store wrote counts as missing. An empty key matches any.
 func (c *Cache) Fetch(path, key string, use func(*File) error) bool {
 	if c.seal == nil {
 		return false
@@ -148,8 +147,8 @@ func (c *Cache) Fetch(path, key string, use func(*File) error) bool {
 	return err == nil
 }
 
-// Store caches a file for the next process. A failure is only logged: the next process then
-// prepares again.
+// Store caches a file for the next process. A failure is only logged: the next process then has to
+// prepare it again.
 func (c *Cache) Store(path string, head Head, data []byte) {
 	if c.seal == nil {
 		return
@@ -163,8 +162,8 @@ func (c *Cache) Store(path string, head Head, data []byte) {
 	}
 }
 
-// untrusted is the error for a cache to which other users could add code. To change the
-// modes would not help: the code of others may lie in it already.
+// untrusted is the error for a cache to which other users could add code. Changing the modes would
+// not help: the cache may already contain their code.
 func untrusted(dir, path, reason string) error {
 	return fmt.Errorf("cannot use the cache directory %s: %s %s, but rlm runs the code in it: "+
 		"name an empty directory of your own", dir, path, reason)

@@ -21,11 +21,11 @@ import (
 type Module struct {
 	// ID identifies the module's bytes and whatever else its code depends on.
 	ID string
-	// Read returns the bytes.
+	// Read returns the bytes of the module.
 	Read func() ([]byte, error)
-	// Import provides what the module imports.
+	// Import provides the module's imports.
 	Import func(context.Context, wazero.Runtime) error
-	// Announce, if set, is called before the code is compiled and not loaded.
+	// Announce, if set, is called before the code is compiled rather than loaded.
 	Announce func()
 }
 
@@ -60,7 +60,7 @@ func (c *Cache) Compile(ctx context.Context, m Module) (*Code, error) {
 	return code, err
 }
 
-// compileOnce reports whether it has given wazero code from the cache.
+// compileOnce reports whether it passed code from the cache to wazero.
 func (c *Cache) compileOnce(
 	ctx context.Context, m Module, mayLoad bool,
 ) (code *Code, isCached bool, err error) {
@@ -130,22 +130,21 @@ func compileAside(ctx context.Context, r wazero.Runtime, module []byte) error {
 	return compiled.Close(ctx)
 }
 
-// desk is a private folder in which wazero reads and writes compiled code. wazero opens its
-// files by name and trusts them. So it never sees the cache, only a copy of the code that was
-// verified.
+// desk is a private folder in which wazero reads and writes compiled code. wazero opens its files
+// by name and trusts them. So it never sees the cache, only a verified copy of the code.
 type desk struct {
 	dir    string
 	cache  wazero.CompilationCache
-	folder string // wazero's, whose name has wazero's version
-	hollow []byte // the module of the loaded code
-	loaded string // the name of the code's copy
+	folder string // wazero's own, with its version in the name
+	hollow []byte // module of the loaded code
+	loaded string // name of the copy of the code
 	copied *os.File
 	entry  os.FileInfo // of the copy in the folder
 }
 
 const deskPrefix = "work-"
 
-// newDesk returns nil if there is no cache, or no place for a desk.
+// newDesk returns nil without a cache, or if there is no place for a desk.
 func (c *Cache) newDesk() *desk {
 	if c.seal == nil {
 		return nil
@@ -173,7 +172,7 @@ func (c *Cache) newDesk() *desk {
 	return d
 }
 
-// onlyEntry returns the path of what a folder contains.
+// onlyEntry returns the path of the only entry of a folder.
 func onlyEntry(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
@@ -191,7 +190,7 @@ func (d *desk) remove() {
 	}
 }
 
-// codeKey identifies code for a module, wazero, system and processor.
+// codeKey identifies the code for a module, wazero version, system and processor.
 func (d *desk) codeKey(module string) string {
 	h := sha256.New()
 	_, _ = io.WriteString(h, "hollow module and code, on a page"+module)
@@ -199,9 +198,9 @@ func (d *desk) codeKey(module string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// HasCode reports whether the cache has code of a module. Only Compile verifies it.
+// HasCode reports whether the cache contains code for a module. Only Compile verifies it.
 func (c *Cache) HasCode(id string) bool {
-	desk := c.newDesk() // its folder has wazero's version
+	desk := c.newDesk() // its folder name contains wazero's version
 	if desk == nil {
 		return false
 	}
@@ -211,7 +210,7 @@ func (c *Cache) HasCode(id string) bool {
 
 func (c *Cache) codePath(key string) string { return filepath.Join(c.Dir, CodeDir, key[:32]) }
 
-// load copies the cached code to the desk, and reports whether there is some that is unchanged.
+// load copies the cached code to the desk, and reports whether there was an intact copy.
 func (c *Cache) load(d *desk, key string) bool {
 	isLoaded := c.Fetch(c.codePath(key), key, func(f *File) (err error) {
 		if f.Head.Hollow < 0 || f.Head.Hollow > f.Head.Length {
@@ -233,12 +232,12 @@ func (c *Cache) load(d *desk, key string) bool {
 	})
 
 	if !isLoaded && d.loaded != "" {
-		_ = os.Remove(d.path(d.loaded)) // wazero refuses half of a file
+		_ = os.Remove(d.path(d.loaded)) // wazero would refuse half a file
 	}
 	return isLoaded
 }
 
-// divider fills first, and writes what follows to rest.
+// divider fills first, and writes the rest to rest.
 type divider struct {
 	first []byte
 	rest  io.Writer
@@ -259,8 +258,8 @@ func (d *desk) path(name string) string { return filepath.Join(d.folder, name) }
 
 var errUnused = errors.New("wazero has not used it")
 
-// checkUse returns an error if wazero has compiled the hollow module instead of using the copy.
-// It then has written a file.
+// checkUse returns an error if wazero compiled the hollow module instead of using the copy. In that
+// case it has written a file.
 func (d *desk) checkUse() error {
 	entry, err := os.Lstat(d.path(d.loaded))
 	if err != nil || !os.SameFile(entry, d.entry) {
@@ -272,8 +271,8 @@ func (d *desk) checkUse() error {
 	return nil
 }
 
-// keep caches a hollow module and, behind it, the code that wazero has written to the desk. The
-// code's name is the one that wazero looks for when it gets the hollow module.
+// keep caches a hollow module followed by the code that wazero wrote to the desk. The code has the
+// name that wazero looks for when it compiles the hollow module.
 func (c *Cache) keep(ctx context.Context, d *desk, key string, hollow []byte, r wazero.Runtime) {
 	path, err := onlyEntry(d.folder)
 	var code []byte
@@ -303,13 +302,13 @@ func (c *Cache) keep(ctx context.Context, d *desk, key string, hollow []byte, r 
 	c.Store(c.codePath(key), head, append(hollow, code...))
 }
 
-// newPrefix is that of the names of unfinished files.
+// newPrefix is the prefix of the names of unfinished files.
 const newPrefix = "new-"
 
-// deskAge is the age from which a desk belongs to a process that was killed.
+// deskAge is the age from which a desk counts as left behind by a killed process.
 const deskAge = time.Hour
 
-// sweep removes the desks and the unfinished files of processes that were killed.
+// sweep removes the desks and the unfinished files of killed processes.
 func (c *Cache) sweep() {
 	desks, _ := filepath.Glob(filepath.Join(c.Dir, deskPrefix+"*"))
 	files, _ := filepath.Glob(filepath.Join(c.Dir, "*", newPrefix+"*"))

@@ -12,8 +12,8 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// compiled compiles a module without content in a cache and returns the log. It reports
-// whether the code was compiled and not loaded.
+// compiled compiles an empty module with a cache and returns the log. It reports whether the code
+// was compiled rather than loaded.
 func compiled(t *testing.T, dir string) (isNew bool, logged string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -39,8 +39,8 @@ func compiled(t *testing.T, dir string) (isNew bool, logged string) {
 	return isNew, log.String()
 }
 
-// TestPlantedCode gives the cache code that was never compiled. wazero does not see it, unless
-// it has the tags that only the cache's user can make. That is the control.
+// TestPlantedCode adds code to the cache that was never compiled. wazero never sees it, unless it
+// has tags that only the cache's user can make. That is the control.
 func TestPlantedCode(t *testing.T) {
 	const refused = "cannot use the cached code"
 	dir := t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// createCopy makes a file at path for a copy that is read by its name. It lies in memory until
-// it is closed, which takes less time than a disk.
+// createCopy creates a file at path for a copy that is read by name. The file is in memory until it
+// is closed, which is faster than a disk.
 func createCopy(path string) (*os.File, error) {
 	fd, err := unix.MemfdCreate(filepath.Base(path), unix.MFD_CLOEXEC)
 	if err != nil {

@@ -4,5 +4,5 @@ package codecache
 
 import "os"
 
-// createCopy makes a file at path for a copy that is read by its name.
+// createCopy creates a file at path for a copy that is read by name.
 func createCopy(path string) (*os.File, error) { return os.Create(path) }

@@ -9,16 +9,15 @@ import (
 var errNotModule = errors.New("the module's sections cannot be read")
 
 const (
-	moduleHeader = 8 // bytes of the magic number and the version
+	moduleHeader = 8 // bytes: magic number and version
 	codeSection  = 10
 )
 
-// trap is the body of a function without locals that does nothing but trap, with its length.
+// trap is the body of a function without locals that only traps, preceded by its length.
 var trap = []byte{3, 0, 0x00, 0x0b}
 
-// hollowOut returns a module whose functions all trap. It is otherwise the same. wazero decodes
-// and validates every body of a module even if it has the code already, which takes longer
-// than to load the code.
+// hollowOut returns a copy of a module in which all functions trap. wazero decodes and validates
+// every body of a module even if it already has the code, which takes longer than loading the code.
 func hollowOut(module []byte) ([]byte, error) {
 	if len(module) < moduleHeader {
 		return nil, errNotModule
@@ -39,7 +38,7 @@ func hollowOut(module []byte) ([]byte, error) {
 		}
 
 		count, m := binary.Uvarint(rest[1+n : end])
-		if m <= 0 || count > size { // a body has a byte at least
+		if m <= 0 || count > size { // a body has at least one byte
 			return nil, errNotModule
 		}
 		bodies := binary.AppendUvarint(nil, count)

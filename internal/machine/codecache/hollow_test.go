@@ -10,7 +10,7 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// answer is a module whose function f returns 42.
+// answer is a module with a function f that returns 42.
 var answer = []byte("\x00asm\x01\x00\x00\x00" +
 	"\x01\x05\x01\x60\x00\x01\x7f" + // one type: no parameters, an i32
 	"\x03\x02\x01\x00" + // one function of it
@@ -54,8 +54,8 @@ func call(t *testing.T, dir string) (value uint64, isNew bool, logged string) {
 	return results[0], isNew, log.String()
 }
 
-// TestCachedCodeRunsWithoutBodies loads code for a module whose bodies are gone, also where
-// wazero would not find it.
+// TestCachedCodeRunsWithoutBodies loads code for a module without bodies, even where wazero would
+// not find it.
 func TestCachedCodeRunsWithoutBodies(t *testing.T) {
 	dir := t.TempDir()
 	for _, isFirst := range []bool{true, false} {

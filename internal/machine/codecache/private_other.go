@@ -4,7 +4,7 @@ package codecache
 
 import "os"
 
-// checkPrivate accepts every directory: files have no modes here.
+// checkPrivate accepts every directory: files have no modes on this system.
 func checkPrivate(string) error { return nil }
 
 // distrustKey accepts every key.

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// checkPrivate rejects a cache to which other users could have added files: the code in it
-// is executed. It looks at the folders that lead to the cache, and at everything below the
-// folders of compiled code and images, without following links there.
+// checkPrivate rejects a cache to which other users could have added files, because the code in it
+// is executed. It checks the folders on the path to the cache, and everything below the folders of
+// compiled code and images, without following links there.
 func checkPrivate(dir string) error {
 	for _, path := range []string{absolute(dir), resolved(dir)} {
 		if err := checkParents(dir, path); err != nil {
@@ -22,7 +22,7 @@ func checkPrivate(dir string) error {
 	}
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it will be created for its owner alone
+		return nil // it will be created for its owner only
 	}
 	if err != nil {
 		return fmt.Errorf("cannot use the cache directory: %w", err)
@@ -43,7 +43,7 @@ func checkPrivate(dir string) error {
 func checkTree(dir, folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // another process removes its temporary files
+			return nil // another process is removing its temporary files
 		}
 		if err != nil {
 			return fmt.Errorf("cannot use the cache directory: %w", err)
@@ -66,8 +66,8 @@ func checkTree(dir, folder string) error {
 	})
 }
 
-// checkParents checks that no other user can replace a folder of dir's path by renaming it.
-// A sticky folder, such as /tmp, lets users rename only what they own.
+// checkParents checks that no other user can replace a folder on dir's path by renaming it. In a
+// sticky folder, such as /tmp, users can rename only their own files.
 func checkParents(dir, path string) error {
 	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
 		info, err := os.Stat(folder)
@@ -88,8 +88,8 @@ func checkParents(dir, path string) error {
 
 const reasonWritable = "is writable by other users"
 
-// distrust returns why other users may have changed a file or folder, empty if only this
-// user and root could.
+// distrust returns the reason why other users may have changed a file or folder, or an empty string
+// if only this user and root could.
 func distrust(info fs.FileInfo) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -101,18 +101,19 @@ func distrust(info fs.FileInfo) string {
 	return ""
 }
 
-// isOfOwnGroup reports whether only the process's own group may write to a folder of its
-// user. On many systems each user has a group, and home folders are open to it.
+// isOfOwnGroup reports whether only the process's own group may write to a folder of its user. On
+// many systems each user has a private group, and home folders are writable for it.
 func isOfOwnGroup(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode().Perm()&0o002 == 0 && int(stat.Gid) == os.Getegid()
 }
 
-// noFollow opens a file itself, not what it links to, and does not wait for the writer of a
-// FIFO.
+// noFollow opens a file itself rather than the target of a link, and does not wait for the writer
+// of a FIFO.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// distrustKey returns why other users may know a key, empty if only this user and root can.
+// distrustKey returns the reason why other users may know a key, or an empty string if only this
+// user and root can.
 func distrustKey(f *os.File) string {
 	info, err := f.Stat()
 	if err != nil {
@@ -134,7 +135,7 @@ func absolute(path string) string {
 	return path
 }
 
-// resolved follows the links in a path as far as it exists.
+// resolved follows the links in a path as far as the path exists.
 func resolved(path string) string {
 	path = absolute(path)
 	if whole, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {

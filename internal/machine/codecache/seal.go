@@ -20,10 +20,10 @@ import (
 	"sync/atomic"
 )
 
-// A file of the cache consists of a nonce, the tag of its head, the length of its head, its
-// head, zeros up to a page, and its data in chunks, whose tags are in the head. So the data can be
-// mapped. A tag is a GMAC under the cache's
-// key: AES-GCM without a text to encrypt. The last bytes of its nonce count the tags of a file.
+// A file of the cache consists of a nonce, the tag of the head, the length of the head, the head,
+// zeros up to a page, and the data in chunks, whose tags are in the head. So the data can be
+// mapped. A tag is a GMAC under the cache's key: AES-GCM without a plaintext. The last bytes of the
+// nonce count the tags of a file.
 const (
 	nonceSize  = 8
 	tagSize    = 16
@@ -33,28 +33,28 @@ const (
 	maxHead    = 1 << 20
 )
 
-// keyFile holds the key of a cache directory, which only its user can read.
+// keyFile contains the key of a cache directory; only its user can read it.
 const (
 	keyFile = "key"
 	keySize = 32
 )
 
-// seal makes and checks the tags of one cache directory. A file that another user has brought
-// there, that a crash has cut short, or that the disk has damaged has no valid tags. The user's
-// own programs can read the key.
+// seal makes and checks the tags of one cache directory. A file that another user added, that a
+// crash truncated, or that the disk damaged has no valid tags. The user's own programs can read the
+// key.
 type seal struct{ aead cipher.AEAD }
 
 // Head describes a file of the cache.
 type Head struct {
-	// Key identifies what the file holds, and for which version of the program.
+	// Key identifies the content of the file, and the program version it is for.
 	Key string
-	// Name is the name of wazero's file. Hollow is the length of the hollow module before the
-	// code. Only code has them.
+	// Name is the name of wazero's file. Hollow is the length in bytes of the hollow module before
+	// the code. Both are set only for code.
 	Name   string `json:",omitempty"`
 	Hollow int64  `json:",omitempty"`
-	// About is what the writer says of the data.
+	// About is the writer's description of the data.
 	About json.RawMessage `json:",omitempty"`
-	// Length is the data's. Tags are those of its chunks. Store sets both.
+	// Length is the size of the data, in bytes. Tags are the tags of its chunks. Store sets both.
 	Length int64
 	Tags   []byte
 }
@@ -64,12 +64,12 @@ type File struct {
 	Head  Head
 	seal  *seal
 	nonce []byte
-	file  *os.File // nil once it was taken
-	at    int64    // of the data
+	file  *os.File // nil once taken
+	at    int64    // offset of the data
 }
 
-// Take returns the file and the offset of its data, a multiple of 4,096. The caller closes the file.
-// Nothing in it is to be used before Verify.
+// Take returns the file and the offset of its data, a multiple of 4,096. The caller closes the
+// file. Nothing in it may be used before Verify.
 func (c *File) Take() (file *os.File, offset int64) {
 	file, c.file = c.file, nil
 	return file, c.at
@@ -82,13 +82,13 @@ func (c *File) close() error {
 	return c.file.Close()
 }
 
-// readSeal reads the cache's key. It returns nil if there is none, or if writing it was
-// interrupted: nothing in the cache is then of use.
+// readSeal reads the cache's key. It returns nil if the key is missing or was only partly written:
+// nothing in the cache is then usable.
 func readSeal(dir string) (*seal, error) {
 	path := filepath.Join(dir, keyFile)
 	f, err := openRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // no key is no error
+		return nil, nil //nolint:nilnil // a missing key is not an error
 	}
 	if err != nil {
 		return nil, untrusted(dir, path, fmt.Sprintf("cannot be read (%v)", err))
@@ -103,13 +103,13 @@ func readSeal(dir string) (*seal, error) {
 		return nil, untrusted(dir, path, fmt.Sprintf("cannot be read (%v)", err))
 	}
 	if len(key) != keySize {
-		return nil, nil //nolint:nilnil // an incomplete key is none
+		return nil, nil //nolint:nilnil // an incomplete key counts as missing
 	}
 
 	return newSeal(key)
 }
 
-// makeSeal makes a new key for the cache, in the place of an incomplete one.
+// makeSeal creates a new key for the cache, replacing an incomplete one.
 func makeSeal(dir string) (*seal, error) {
 	path := filepath.Join(dir, keyFile)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -202,7 +202,7 @@ func (c *File) readHead(key string) error {
 	return err
 }
 
-// padding is the number of zeros behind a head of n bytes.
+// padding returns the number of zeros after a head of n bytes.
 func padding(n int) int { return -(prefixSize + n) & (pageSize - 1) }
 
 func isZero(data []byte) bool { return len(bytes.Trim(data, "\x00")) == 0 }
@@ -211,12 +211,12 @@ func (c *File) verify(tag []byte, part int, data []byte) bool {
 	return subtle.ConstantTimeCompare(tag, c.seal.tag(nil, c.nonce, part, data)) == 1
 }
 
-// verifyChunk verifies a chunk of the data, from 0 on.
+// verifyChunk verifies a chunk of the data, numbered from 0.
 func (c *File) verifyChunk(i int, chunk []byte) bool {
 	return c.verify(c.Head.Tags[i*tagSize:(i+1)*tagSize], i+1, chunk)
 }
 
-// Verify checks the data of a file that was mapped, on all processors.
+// Verify verifies the data of a mapped file, using all processors.
 func (c *File) Verify(data []byte) error {
 	if int64(len(data)) != c.Head.Length {
 		return errChanged
@@ -243,7 +243,7 @@ func (c *File) Verify(data []byte) error {
 	return nil
 }
 
-// WriteTo writes the data. It verifies each chunk in memory, and writes what it has verified.
+// WriteTo writes the data. It verifies each chunk in memory before writing it.
 func (c *File) WriteTo(w io.Writer) (written int64, err error) {
 	buffer := make([]byte, chunkSize)
 	for i := 0; written < c.Head.Length; i++ {
@@ -264,7 +264,7 @@ func (c *File) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// write makes a file of the cache. Readers see it whole or not at all.
+// write creates a file of the cache. Readers see the whole file or none.
 func (s *seal) write(path string, head Head, data []byte) error {
 	nonce := make([]byte, nonceSize)
 	_, _ = rand.Read(nonce) // it never fails

@@ -23,7 +23,7 @@ func sealed(t *testing.T, s *seal, path, key string, data []byte) []byte {
 	return whole
 }
 
-// unsealed returns the data that open and WriteTo let through.
+// unsealed returns the data that passes open and WriteTo.
 func unsealed(s *seal, path, key string) ([]byte, error) {
 	c, err := s.open(path, key)
 	if err != nil {
@@ -49,8 +49,8 @@ func testSeal(t *testing.T, dir string) *seal {
 	return s
 }
 
-// TestOnlyWhatWasWrittenIsRead changes each part of a file of the cache. The data that comes
-// out is never anything but a beginning of the data that went in.
+// TestOnlyWhatWasWrittenIsRead changes each part of a file of the cache. The output is always a
+// prefix of the original data.
 func TestOnlyWhatWasWrittenIsRead(t *testing.T) {
 	dir := t.TempDir()
 	path, key := filepath.Join(dir, "file"), "this version"
@@ -100,7 +100,7 @@ func TestOnlyWhatWasWrittenIsRead(t *testing.T) {
 	}
 }
 
-// TestMappedDataIsVerified changes each chunk of data that was mapped.
+// TestMappedDataIsVerified changes each chunk of mapped data.
 func TestMappedDataIsVerified(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	s := testSeal(t, t.TempDir())

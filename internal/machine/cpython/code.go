@@ -1,7 +1,7 @@
 package cpython
 
 import (
-	_ "embed" // what describes the machine code
+	_ "embed" // the description of the machine code
 	"encoding/json"
 
 	"github.com/rlmhq/rlm/internal/machine/cpython/manifest"
@@ -10,11 +10,11 @@ import (
 //go:embed code.json
 var codeFile []byte
 
-// machineCode is what describes the code of all architectures.
+// machineCode describes the code for every architecture.
 var machineCode = mustDecode[manifest.MachineCode](codeFile)
 
-// MachineCode describes the machine code of the module, by architectures. Do not change its
-// maps: they are shared.
+// MachineCode describes the machine code of the module, by architecture. Do not change its maps:
+// they are shared.
 func MachineCode() manifest.MachineCode { return machineCode }
 
 func mustDecode[T any](data []byte) (v T) {

@@ -1,5 +1,5 @@
-// Package filelock locks files between processes. The end of a process unlocks what it has
-// locked, however it ends.
+// Package filelock locks files between processes. When a process ends, in whatever way, its locks
+// are released.
 package filelock
 
 import (
@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Those who ask with IsHeld have the lock for some microseconds. Try waits for them so often.
+// Callers of IsHeld hold the lock for some microseconds. Try retries this often to outlast them.
 const (
 	maxWaits = 1_000
 	wait     = time.Millisecond
 )
 
-// Try locks a file, and reports false if another open file holds the lock. Closing the file
-// unlocks it.
+// Try locks a file, or returns false if another open file holds the lock. Closing the file unlocks
+// it.
 func Try(f *os.File) (bool, error) {
 	for range maxWaits {
 		got, err := try(f, false)
@@ -23,7 +23,7 @@ func Try(f *os.File) (bool, error) {
 		}
 		probe, err := os.Open(f.Name())
 		if err != nil {
-			return false, nil //nolint:nilerr // the file was removed, and its holder has it still
+			return false, nil //nolint:nilerr // the file was removed, and its holder still has it
 		}
 		isHeld, err := IsHeld(probe)
 		_ = probe.Close()
@@ -35,16 +35,16 @@ func Try(f *os.File) (bool, error) {
 	return false, nil
 }
 
-// Alone locks a file, and reports false if another open file has locked it, alone or shared. It does
-// not wait for those who ask.
+// Alone locks a file exclusively, or returns false if another open file holds any lock on it. It
+// does not wait for callers of IsHeld.
 func Alone(f *os.File) (bool, error) { return try(f, false) }
 
-// Share locks a file together with others who share it, and reports false if another open file has
-// locked it alone. Closing the file unlocks it.
+// Share locks a file in shared mode, or returns false if another open file holds an exclusive lock.
+// Closing the file unlocks it.
 func Share(f *os.File) (bool, error) { return try(f, true) }
 
-// IsHeld reports whether another open file holds the lock. It disturbs neither Try nor IsHeld of
-// others, if the file is closed soon.
+// IsHeld reports whether another open file holds the lock. It does not disturb calls of Try or
+// IsHeld elsewhere, provided that the file is closed soon.
 func IsHeld(f *os.File) (bool, error) {
 	free, err := try(f, true)
 	return err == nil && !free, err

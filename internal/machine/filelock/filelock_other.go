@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// try fails: there are no locks here.
+// try fails: this system has no locks.
 func try(*os.File, bool) (bool, error) { return false, errors.ErrUnsupported }

@@ -37,13 +37,14 @@ func TestALockHasOneHolder(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // those who ask do not see each other
+	for range 2 { // callers of IsHeld do not see each other
 		held, err = IsHeld(openLock(t, name))
 		wants(t, "it is held at the end", held, err, false)
 	}
 }
 
-// TestAQuestionDisturbsNobody: one asks without end who holds the lock, while another takes it.
+// TestAQuestionDisturbsNobody: one goroutine keeps asking who holds the lock, while another takes
+// it.
 func TestAQuestionDisturbsNobody(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	asked, stop, stopped := make(chan struct{}), make(chan struct{}), make(chan struct{})

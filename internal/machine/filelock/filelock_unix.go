@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// try locks a file alone, or together with others who share the lock.
+// try locks a file, either exclusively or in shared mode.
 func try(f *os.File, isShared bool) (bool, error) {
 	how := unix.LOCK_EX
 	if isShared {

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// farAway is the high half of the position of the byte that is locked. No file is so large, so
-// others can read all of a locked file.
+// farAway is the high half of the offset of the locked byte. No file is that large, so all of a
+// locked file remains readable.
 const farAway = 1 << 30
 
-// try locks a file alone, or together with others who share the lock.
+// try locks a file, either exclusively or in shared mode.
 func try(f *os.File, isShared bool) (bool, error) {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if !isShared {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package pagemap finds the pages of this process that are private: present, or swapped out, and no
-// part of a file. The kernel's table of pages tells.
+// Package pagemap finds the private pages of this process: present or swapped out, and not part of
+// a file. It reads them from the kernel's page table.
 package pagemap
 
 import (
@@ -17,24 +17,26 @@ import (
 
 const pageSize = 4096
 
-// Run is a run of pages of a memory: the offsets of its first byte, and of the byte behind it.
+// Run is a run of pages of a memory: the offset of its first byte, and the offset after its last
+// byte.
 type Run struct{ Start, End uint64 }
 
-// table is the kernel's table of the process's pages.
+// table is the kernel's page table of this process.
 var table = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/pagemap") })
 
-// cannotScan is set if the kernel is older than Linux 6.7, or if a jail would end the process that
-// tries.
+// cannotScan is set if the kernel is older than Linux 6.7, or if a jail would kill the process for
+// trying.
 var cannotScan atomic.Bool
 
-// Keep opens the table for a process that is about to lock itself down, and cannot open it then.
+// Keep opens the table for a process that is about to lock itself down, and could not open it
+// afterwards.
 func Keep() error {
 	cannotScan.Store(true)
 	_, err := table()
 	return err
 }
 
-// Private lists the private pages of a memory, which begins and ends with a page.
+// Private lists the private pages of a memory that consists of whole pages.
 func Private(memory []byte) ([]Run, error) {
 	file, err := table()
 	if err != nil || len(memory) == 0 {
@@ -52,11 +54,11 @@ func Private(memory []byte) ([]Run, error) {
 	return read(file, memory)
 }
 
-// ErrMany says that too many pages are mapped, or that the kernel is too old to count them.
+// ErrMany reports that too many pages are mapped, or that the kernel is too old to count them.
 var ErrMany = errors.New("too many pages are mapped")
 
-// PrivateOfFew is Private for a memory with at most so many pages that are mapped, also of files. Its
-// time does not grow with more: it returns ErrMany.
+// PrivateOfFew is like Private, for a memory in which the number of mapped pages, including those
+// of files, does not exceed most. Its time is bounded: with more pages it returns ErrMany.
 func PrivateOfFew(memory []byte, most int) ([]Run, error) {
 	file, err := table()
 	if err != nil || len(memory) == 0 {
@@ -86,12 +88,12 @@ const (
 	isSwapped   = 1 << 4
 )
 
-// scan has the kernel look for pages, and lists those of no file. Kernels that cannot do it give
-// ENOTTY.
+// scan makes the kernel look for pages, and lists those that belong to no file. Kernels without
+// support return ENOTTY.
 func scan(file *os.File, memory []byte, request scanRequest) (runs []Run, err error) {
 	base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(memory))))
 	var found [256]region
-	var pinner runtime.Pinner // the request has the address as a number
+	var pinner runtime.Pinner // the request contains the address as a number
 	pinner.Pin(&found)
 	defer pinner.Unpin()
 	request.size = uint64(unsafe.Sizeof(request))
@@ -119,12 +121,12 @@ func scan(file *os.File, memory []byte, request scanRequest) (runs []Run, err er
 	return runs, nil
 }
 
-// read reads the table's entry of each page.
+// read reads the table's entry for each page.
 func read(file *os.File, memory []byte) (runs []Run, err error) {
 	entries := make([]uint64, len(memory)/pageSize)
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(entries))), len(entries)*8)
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(memory))) / pageSize
-	if _, err := file.ReadAt(raw, int64(first*8)); err != nil { //nolint:gosec // a page's number
+	if _, err := file.ReadAt(raw, int64(first*8)); err != nil { //nolint:gosec // a page number
 		return nil, err
 	}
 
@@ -137,7 +139,7 @@ func read(file *os.File, memory []byte) (runs []Run, err error) {
 	return runs, nil
 }
 
-// join adds a run to a list, or to the last one in it if they touch.
+// join adds a run to a list, merging it with the last run if they touch.
 func join(runs []Run, run Run) []Run {
 	if n := len(runs); n > 0 && runs[n-1].End == run.Start {
 		runs[n-1].End = run.End

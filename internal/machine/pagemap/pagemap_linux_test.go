@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps a file of so many pages copy-on-write, with as many anonymous pages behind it.
+// mapFile maps a file with this number of pages copy-on-write, followed by as many anonymous pages.
 func mapFile(t *testing.T, pages int) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pages")
@@ -37,8 +37,8 @@ func mapFile(t *testing.T, pages int) []byte {
 	return memory
 }
 
-// TestBothWaysFindPrivatePages writes every third page, so that there are more runs than one request
-// takes, and some pages that touch.
+// TestBothWaysFindPrivatePages writes every third page, so that there are more runs than fit into
+// one request, and some adjacent pages.
 func TestBothWaysFindPrivatePages(t *testing.T) {
 	const pages = 1500
 	memory := mapFile(t, pages)
@@ -55,7 +55,7 @@ func TestBothWaysFindPrivatePages(t *testing.T) {
 		case i%3 == 0 || i%100 < 10:
 			memory[at] = 1
 			want = join(want, Run{at, at + pageSize})
-		case i < pages: // a page of the file is present, and not private
+		case i < pages: // a page of the file is present, but not private
 			sum += memory[at]
 		}
 	}

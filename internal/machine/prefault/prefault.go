@@ -1,6 +1,6 @@
-// Package prefault has the kernel provide the pages of memory in the background, while the first
-// of them are already written. The first accesses to new memory can take longer than the work
-// with it.
+// Package prefault makes the kernel provide memory pages in the background, while the program
+// already writes to the first of them. The first accesses to new memory can take longer than the
+// work on it.
 package prefault
 
 import "sync/atomic"
@@ -8,7 +8,7 @@ import "sync/atomic"
 const (
 	// Least is the size of memory, in bytes, below which Begin gains nothing and does nothing.
 	Least = 4 << 20
-	// step is how much the kernel provides before Begin's goroutine looks whether it should end.
+	// step is the size provided between two checks whether Begin's goroutine should end, in bytes.
 	step = 256 << 10
 )
 

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// provide has the kernel provide the whole pages of memory, and reports whether it did. Kernels
+// provide makes the kernel provide the whole pages of memory, and reports whether it did. Kernels
 // before 5.14 cannot.
 func provide(memory []byte) bool {
 	const page = 4096

@@ -2,5 +2,5 @@
 
 package prefault
 
-// provide reports that this system provides no pages ahead.
+// provide returns false: this system provides no pages ahead.
 func provide([]byte) bool { return false }

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// Answer reads the answer of a module, which is not trusted. Once it has failed, it returns zeros.
+// Answer decodes the untrusted answer of a module. After a failure it returns only zero values.
 type Answer struct {
 	data   []byte
 	failed bool
 }
 
-// NewAnswer returns a reader of an answer.
+// NewAnswer returns a decoder for an answer.
 func NewAnswer(data []byte) *Answer { return &Answer{data: data} }
 
 // Byte reads a byte.
@@ -25,7 +25,7 @@ func (a *Answer) Byte() byte {
 	return first
 }
 
-// Number reads a number in LEB128.
+// Number reads a LEB128 number.
 func (a *Answer) Number() uint64 {
 	n, length := binary.Uvarint(a.data)
 	if length <= 0 {
@@ -36,7 +36,7 @@ func (a *Answer) Number() uint64 {
 	return n
 }
 
-// Count reads a number of items, of which each takes a byte at least.
+// Count reads a number of items, each of which takes at least one byte.
 func (a *Answer) Count(most uint64) uint64 {
 	n := a.Number()
 	if n > most || n > uint64(len(a.data)) {
@@ -46,7 +46,7 @@ func (a *Answer) Count(most uint64) uint64 {
 	return n
 }
 
-// Text reads a text in UTF-8 of at most so many bytes, which its length precedes.
+// Text reads a length and a UTF-8 text, whose length in bytes must not exceed most.
 func (a *Answer) Text(most uint64) string {
 	length := a.Count(most)
 	text := string(a.data[:length])
@@ -57,10 +57,10 @@ func (a *Answer) Text(most uint64) string {
 	return text
 }
 
-// HasFailed reports whether the answer was not what was read from it.
+// HasFailed reports whether anything could not be decoded.
 func (a *Answer) HasFailed() bool { return a.failed }
 
-// End returns [ErrMalformed] if the answer was not what was read from it, or goes on.
+// End returns [ErrMalformed] if anything could not be decoded, or if data is left.
 func (a *Answer) End() error {
 	if a.failed || len(a.data) > 0 {
 		return ErrMalformed

@@ -2,28 +2,28 @@ package rustmodule
 
 import "math"
 
-// Bounds are what a file may cost that an [Engine] reads.
+// Bounds limit the cost of a file that an [Engine] reads.
 type Bounds struct {
-	// MaxUnpacked is how many bytes may be unpacked in a file, and written.
+	// MaxUnpacked bounds the bytes unpacked from a file, and written.
 	MaxUnpacked int64
-	// MaxRatio is the same as a multiple of the file's size. It bounds the memory as well. Small
-	// files have more: see Unpacked and Memory.
+	// MaxRatio bounds the same as a multiple of the file's size. It also bounds the memory. Small
+	// files are allowed more: see Unpacked and Memory.
 	MaxRatio int64
 }
 
-// What files of any size may cost, and what none may, in bytes.
+// The cost that any file is allowed, and the cost that none may exceed, in bytes.
 const (
 	anyUnpacked = 64 << 20
 	anyMemory   = 256 << 20
 	MaxMemory   = 1 << 30
 )
 
-// Unpacked is how many bytes may be unpacked in a file of a size, and written.
+// Unpacked returns how many bytes may be unpacked from a file of a given size, and written.
 func (b Bounds) Unpacked(size int64) int64 {
 	return min(b.MaxUnpacked, max(anyUnpacked, b.times(size)))
 }
 
-// Memory is how many bytes of memory may be used for a file of a size.
+// Memory returns how many bytes of memory may be used for a file of a given size.
 func (b Bounds) Memory(size int64) int64 {
 	return min(MaxMemory, anyMemory+min(MaxMemory, b.times(size)))
 }

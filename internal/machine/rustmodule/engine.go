@@ -12,20 +12,21 @@ import (
 // startTime bounds the start of an instance of an [Engine].
 const startTime = 2 * time.Minute
 
-// Engine runs calls of a module that hostile files may harm: each call has an instance of its own.
-// All engines of a process run as many calls at once as there are processors.
+// Engine runs calls of a module that hostile files may compromise: each call has a separate
+// instance. All engines of a process together run as many calls at once as there are processors.
 type Engine struct {
 	Files Files
-	// Name is what the user is told to wait for, such as "the reader of documents".
+	// Name is the subject of progress messages, such as "the reader of documents".
 	Name string
 
 	mu     sync.Mutex
 	module *Module
 }
 
-// Start says how a module is prepared.
+// Start configures how a module is prepared.
 type Start struct {
-	// CacheDir keeps compiled code, empty for nowhere. The first call of a process decides.
+	// CacheDir is the folder of compiled code, or empty for none. The first call of a process
+	// decides.
 	CacheDir string
 	// Progress, if set, is called before work that takes seconds.
 	Progress func(what string)
@@ -33,7 +34,7 @@ type Start struct {
 
 var places = make(chan struct{}, runtime.GOMAXPROCS(0))
 
-// Call runs a job in an instance of its own.
+// Call runs a job in a separate instance.
 func (e *Engine) Call(ctx context.Context, s Start, job Job) ([]byte, error) {
 	module, err := e.compile(ctx, s)
 	if err != nil {
@@ -59,7 +60,7 @@ func (e *Engine) Call(ctx context.Context, s Start, job Job) ([]byte, error) {
 		return nil, err
 	}
 	answer, err := instance.Call(ctx, job)
-	if err == nil && memory.Refused() { // a parser may take that for damage
+	if err == nil && memory.Refused() { // a parser may report that as damage
 		return nil, &LimitError{"Memory"}
 	}
 	return answer, err

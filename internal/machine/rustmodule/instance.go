@@ -20,39 +20,38 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/zones"
 )
 
-// slice is the fuel between two looks at the limits: about a millisecond of work.
+// slice is the fuel between two checks of the limits: about a millisecond of work.
 const slice = 200_000
 
-// ErrMalformed is the error of an answer that is not one.
+// ErrMalformed is the error of a malformed answer.
 var ErrMalformed = errors.New("the module sent a malformed answer")
 
-// ErrTooDeep is the error of a call that has used up its stack.
+// ErrTooDeep is the error of a call that exhausted its stack.
 var ErrTooDeep = errors.New("it is nested too deeply")
 
-// FailureError is the error of a module that has failed, in its words and those of its runtime.
+// FailureError is the error of a failed module, with its own message and that of its runtime.
 type FailureError struct{ Message string }
 
-// Error gives the message.
+// Error returns the message.
 func (f *FailureError) Error() string { return f.Message }
 
-// LimitError is the error of a call that has passed one of its bounds.
+// LimitError is the error of a call that exceeded one of its bounds.
 type LimitError struct {
 	// Limit is "Timeout", "Fuel", "Memory" or "Unpacked".
 	Limit string
 }
 
-// Error names the limit.
+// Error returns a message that names the limit.
 func (e *LimitError) Error() string { return "the limit " + e.Limit + " was exceeded" }
 
 // Memory is the memory of an instance.
 type Memory interface {
 	experimental.LinearMemory
-	// Refused reports whether the memory would have grown beyond its bound since the last
-	// call of Refused.
+	// Refused reports whether growth beyond the bound was refused since the last call of Refused.
 	Refused() bool
 }
 
-// Instance is one copy of a module. It runs one call at a time. After an error only Close is
+// Instance is one instance of a module. It runs one call at a time. After an error, only Close is
 // allowed.
 type Instance struct {
 	owner  *Module
@@ -61,7 +60,7 @@ type Instance struct {
 	fuel   api.MutableGlobal
 	noise  noise
 
-	// Of the call that runs:
+	// Of the current call:
 	job      Job
 	ctx      context.Context
 	deadline time.Time
@@ -73,19 +72,19 @@ type Instance struct {
 type Job struct {
 	Operation uint32
 	Request   []byte
-	Input     io.Reader // of the module's function read; an io.Seeker for its function seek
-	Output    io.Writer // of the module's function write
+	Input     io.Reader // for the module's function read; an io.Seeker for its function seek
+	Output    io.Writer // for the module's function write
 	Timeout   time.Duration
 	// Memory bounds the memory of an [Engine]'s instance, in bytes.
 	Memory int64
-	// Fuel bounds the work, 0 does not.
+	// Fuel bounds the work; 0 means no bound.
 	Fuel uint64
 	// MaxAnswer bounds the answer, in bytes.
 	MaxAnswer uint64
 }
 
-// Instantiate makes an instance over some memory, which the instance owns. [Instance.Prepare] must
-// have run over the same bytes before the first call.
+// Instantiate creates an instance over memory, which the instance then owns. [Instance.Prepare]
+// must have run over the same bytes before the first call.
 func (m *Module) Instantiate(ctx context.Context, memory Memory) (*Instance, error) {
 	in := &Instance{owner: m, memory: memory}
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
@@ -102,12 +101,12 @@ func (m *Module) Instantiate(ctx context.Context, memory Memory) (*Instance, err
 	return in, nil
 }
 
-// allocator gives wazero the memory of an instance.
+// allocator provides wazero with the memory of an instance.
 type allocator struct{ memory Memory }
 
 func (a allocator) Allocate(_, _ uint64) experimental.LinearMemory { return a.memory }
 
-// noise keeps the beginning of what the module prints: the reason of a trap.
+// noise keeps the beginning of the module's output: the reason of a trap.
 type noise struct{ bytes.Buffer }
 
 func (n *noise) Write(b []byte) (int, error) {
@@ -153,8 +152,9 @@ func (in *Instance) refuel() {
 	in.fuel.Set(grant)
 }
 
-// Call runs one operation and returns a copy of its answer. The error is one of the input or
-// the output, the end of ctx, a [LimitError], [ErrTooDeep], [ErrMalformed] or a [FailureError].
+// Call runs one operation and returns a copy of its answer. The error comes from the input or the
+// output, is the end of ctx, or is a [LimitError], [ErrTooDeep], [ErrMalformed] or a
+// [FailureError].
 func (in *Instance) Call(ctx context.Context, job Job) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (in *Instance) Call(ctx context.Context, job Job) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, in.explain(err)
-	case in.stopped != nil: // an input or an output has failed
+	case in.stopped != nil: // the input or output failed
 		return nil, in.stopped
 	}
 	return answer, nil
@@ -195,14 +195,14 @@ func (in *Instance) exchange(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(answer), nil
 }
 
-// ask calls a function of at most one parameter and with a result.
+// ask calls a function with at most one parameter and a result.
 func (in *Instance) ask(ctx context.Context, function string, param uint64) (uint64, error) {
 	stack := []uint64{param}
 	err := watchwazero.Call(ctx, in.module.ExportedFunction(function), stack)
 	return stack[0], err
 }
 
-// explain turns the error of a call that did not return into one for the caller.
+// explain converts the error of an aborted call to one for the caller.
 func (in *Instance) explain(err error) error {
 	message, _, _ := strings.Cut(err.Error(), "\n")
 
@@ -221,10 +221,10 @@ func (in *Instance) explain(err error) error {
 
 // Close frees the instance and its memory.
 func (in *Instance) Close() {
-	_ = in.module.Close(context.Background()) // it cannot fail without files
+	_ = in.module.Close(context.Background()) // cannot fail without files
 }
 
-// key is the context key of the instance that calls a host function.
+// key is the context key of the instance whose guest calls a host function.
 type key struct{}
 
 func (in *Instance) bind(ctx context.Context) context.Context {
@@ -238,7 +238,7 @@ var (
 	errBadPointer = errors.New("the module passed an address outside its memory")
 )
 
-// hostYield runs when a slice of fuel is used up, and ends a call at its limits.
+// hostYield runs when a slice of fuel is exhausted, and ends a call that has reached its limits.
 func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
 	in := bound(ctx)
 	runtime.Gosched() // Go cannot interrupt a guest
@@ -257,7 +257,7 @@ func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
 	panic(errStopped)
 }
 
-// hostRead fills a buffer of the guest from the job's input: -1 is an error.
+// hostRead fills a buffer of the guest from the job's input; it returns -1 on error.
 func hostRead(ctx context.Context, m api.Module, stack []uint64) {
 	in := bound(ctx)
 	buffer, ok := m.Memory().Read(uint32(stack[0]), uint32(stack[1]))
@@ -270,7 +270,7 @@ func hostRead(ctx context.Context, m api.Module, stack []uint64) {
 	}
 
 	n, err := 0, in.ctx.Err()
-	for idle := 0; n < len(buffer) && err == nil; idle++ { // a parser begins a long text again at each read
+	for idle := 0; n < len(buffer) && err == nil; idle++ { // a parser restarts a long text at each read
 		var more int
 		if more, err = in.job.Input.Read(buffer[n:]); more > 0 {
 			n, idle = n+more, 0
@@ -286,7 +286,8 @@ func hostRead(ctx context.Context, m api.Module, stack []uint64) {
 	}
 }
 
-// hostSeek sets where in the job's input the guest reads on: -1 is an error.
+// hostSeek sets the position from which the guest continues to read the job's input; it returns -1
+// on error.
 func hostSeek(ctx context.Context, _ api.Module, stack []uint64) {
 	in := bound(ctx)
 	position := int64(stack[0])
@@ -299,7 +300,7 @@ func hostSeek(ctx context.Context, _ api.Module, stack []uint64) {
 	stack[0] = uint64(^uint32(0))
 }
 
-// hostWrite passes bytes of the guest to the job's output: -1 is an error.
+// hostWrite writes bytes of the guest to the job's output; it returns -1 on error.
 func hostWrite(ctx context.Context, m api.Module, stack []uint64) {
 	in := bound(ctx)
 	data, ok := m.Memory().Read(uint32(stack[0]), uint32(stack[1]))
@@ -319,12 +320,12 @@ func hostWrite(ctx context.Context, m api.Module, stack []uint64) {
 }
 
 const (
-	noOffset    = math.MinInt32 // no zone has the name
-	longestZone = 64            // the bytes of a name that are looked at
+	noOffset    = math.MinInt32 // there is no such zone
+	longestZone = 64            // bytes of a name that are read
 )
 
-// hostZone tells the guest the offset of a time zone in seconds, at a number of seconds since
-// 1970 in UTC, or in local time.
+// hostZone returns the offset of a time zone in seconds, at a number of seconds since 1970 in UTC
+// or in local time.
 func hostZone(_ context.Context, m api.Module, stack []uint64) {
 	name, ok := m.Memory().Read(uint32(stack[0]), uint32(stack[1]))
 	if !ok {

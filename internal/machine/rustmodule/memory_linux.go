@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapping is address space of an instance, of which only what is used takes memory: it grows
-// without a copy, and is gone when the instance is.
+// mapping is address space for an instance. Only the used part occupies memory: it grows without
+// copying, and is freed with the instance.
 type mapping struct {
-	data    []byte // all of it
+	data    []byte // the whole address space
 	used    uint64
 	refused bool
 }
 
-// newMemory returns fresh memory for one instance, which grows up to limit bytes.
+// newMemory returns fresh memory for one instance, which can grow to limit bytes.
 func (m *Module) newMemory(limit uint64) (Memory, error) {
 	data, err := unix.Mmap(-1, 0, int(limit), unix.PROT_NONE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
@@ -43,7 +43,7 @@ func (m *mapping) Reallocate(size uint64) []byte {
 // Free drops the memory.
 func (m *mapping) Free() {
 	if m.data != nil {
-		_ = unix.Munmap(m.data) // it fails only for what was never mapped
+		_ = unix.Munmap(m.data) // fails only for memory that was never mapped
 		m.data = nil
 	}
 }

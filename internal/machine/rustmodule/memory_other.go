@@ -2,7 +2,7 @@
 
 package rustmodule
 
-// sliceMemory is a memory of Go, which moves when it grows.
+// sliceMemory is memory of the Go heap, which moves when it grows.
 type sliceMemory struct {
 	data    []byte
 	used    uint64
@@ -10,7 +10,7 @@ type sliceMemory struct {
 	refused bool
 }
 
-// newMemory returns fresh memory for one instance, which grows up to limit bytes.
+// newMemory returns fresh memory for one instance, which can grow to limit bytes.
 func (m *Module) newMemory(limit uint64) (Memory, error) {
 	return &sliceMemory{data: make([]byte, m.Size()), used: m.Size(), limit: limit}, nil
 }

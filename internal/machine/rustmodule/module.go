@@ -1,6 +1,6 @@
-// Package rustmodule runs the WebAssembly modules that this repository builds from Rust and
-// embeds. Neither the modules nor their inputs are trusted: a module has no files and no
-// network, its instances have a bound of memory, and each call one of fuel and of time.
+// Package rustmodule runs the WebAssembly modules that this repository builds from Rust and embeds.
+// Neither the modules nor their inputs are trusted: a module has no files and no network, the
+// memory of its instances is bounded, and so are the fuel and the time of each call.
 //
 // scripts/wasm/rust.sh builds a module. It exports allocate(length), call(operation) and
 // start(), counts its fuel, and imports the functions read, seek, write, yield and
@@ -26,13 +26,13 @@ import (
 
 // Files are the committed files of a module.
 type Files struct {
-	// Manifest describes the others, in JSON.
+	// Manifest describes the other files, in JSON.
 	Manifest []byte
-	// Code is the module without its data, which Data has. Both are compressed.
+	// Code is the module without its data, which is in Data. Both are compressed.
 	Code, Data []byte
 }
 
-// Manifest is what scripts/wasm/packrust writes about a module.
+// Manifest is the description of a module written by scripts/wasm/packrust.
 type Manifest struct {
 	Module artefact.Artefact `json:"module"`
 	Data   artefact.Artefact `json:"data"`
@@ -44,24 +44,24 @@ type Manifest struct {
 	Compiler   string `json:"compiler"`
 }
 
-// Options say how a module is compiled.
+// Options configure the compilation of a module.
 type Options struct {
-	// CacheDir keeps the compiled code, empty for nowhere.
+	// CacheDir is the folder of compiled code, or empty for none.
 	CacheDir string
 	Log      *slog.Logger
 	// Announce, if set, is called before the code is compiled, which takes seconds.
 	Announce func()
 }
 
-// Module is a compiled module, of which there may be many instances.
+// Module is a compiled module. It can have many instances.
 type Module struct {
 	*codecache.Code
 	data  []byte
-	start uint32 // the data's address
+	start uint32 // address of the data
 	pages uint32
 }
 
-// Size is the memory of a fresh instance, in bytes.
+// Size returns the memory of a fresh instance, in bytes.
 func (m *Module) Size() uint64 { return uint64(m.pages) << 16 }
 
 // Compile checks and compiles a module, or loads its code from the cache.
@@ -93,8 +93,8 @@ func Compile(ctx context.Context, files Files, o Options) (*Module, error) {
 	return module, err
 }
 
-// provideImports gives the module a clock, randomness and our functions. wazero's WASI has no
-// files unless they are configured.
+// provideImports provides the module with a clock, randomness and our functions. wazero's WASI has
+// no files unless they are configured.
 func provideImports(ctx context.Context, runtime wazero.Runtime) error {
 	i32 := api.ValueTypeI32
 	wasi := runtime.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)

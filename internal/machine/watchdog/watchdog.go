@@ -1,14 +1,15 @@
-// Package watchdog takes the processor back from guests that keep it.
+// Package watchdog takes the processor back from guests that do not yield it.
 //
 // Go cannot interrupt a guest: it waits until the guest calls the host. Guests count fuel, so they
-// call often. The watchdog is what holds if they do not. It is a thread that the Go runtime does
-// not know, so it looks even while the runtime waits for a guest to stop the world.
+// call often. The watchdog is the safeguard if they do not. It is a thread unknown to the Go
+// runtime, so it keeps looking even while the runtime waits for a guest in order to stop the world.
 //
-// A guest that is inside at two looks without a move has to leave: the watchdog takes away its stack
-// and its fuel. Each function of a guest looks at the one, each turn of a loop at the other, so it
-// calls the host, which looks at its limits. A guest that was merely waiting for a processor goes on.
+// A guest that is inside at two consecutive looks, without having moved in between, must leave: the
+// watchdog takes away its stack and its fuel. Each function of a guest checks its stack, and each
+// iteration of a loop its fuel, so the guest calls the host, which checks its limits. A guest that
+// was merely waiting for a processor then continues.
 //
-// There is a watchdog on Linux, on amd64 and arm64.
+// The watchdog exists on Linux, on amd64 and arm64.
 package watchdog
 
 import (
@@ -17,42 +18,46 @@ import (
 )
 
 const (
-	// lookEvery is the time between two looks, in nanoseconds.
+	// lookEvery is the interval between two looks, in nanoseconds.
 	lookEvery = 5_000_000
-	// calmLooks are the looks at nobody after which the watchdog sleeps until it is called.
+	// calmLooks is the number of looks without any guest after which the watchdog sleeps until it
+	// is woken.
 	calmLooks = 20 //nolint:unused // the assembly has it
-	// burst is the processor time after which a guest with a thread has to leave, in nanoseconds.
-	// What the host does in its place counts, too: a larger stack may cost milliseconds.
+	// burst is the processor time after which a guest with a thread must leave, in nanoseconds.
+	// Work that the host does on its behalf counts, too: a larger stack may cost milliseconds.
 	burst = 20_000_000 //nolint:unused // the assembly has it
-	// mostLooks are the looks after which it has to leave in any case: the thread may be another one.
+	// mostLooks is the number of looks after which it must leave in any case: the thread may have
+	// changed.
 	mostLooks = 400 //nolint:unused // the assembly has it
-	// moreLooks are the looks after which it has to leave again in any case.
+	// moreLooks is the number of looks after which it must leave again in any case.
 	moreLooks = 10
-	// patience are the looks after which a guest that does not leave ends the process.
+	// patience is the number of looks after which a guest that does not leave ends the process.
 	patience = 600 //nolint:unused // the assembly has it
-	// takenFuel is what the watchdog takes from a guest's fuel, which is always less.
+	// takenFuel is subtracted from a guest's fuel, which is always less.
 	takenFuel = 1 << 62
-	// maxStays bounds the calls of guests that run, or wait for the host, at once.
+	// maxStays bounds the calls of guests that are running or waiting for the host at the same
+	// time.
 	maxStays = 1 << 15
 )
 
-// Stay is where the watchdog sees the guest of one call. One goroutine at a time may use it.
+// Stay describes the guest of one call to the watchdog. It does not support concurrent use.
 type Stay struct {
-	// moves goes up when the guest enters and when it leaves. It is odd while the guest is inside.
+	// moves is incremented when the guest enters and when it leaves. It is odd while the guest is
+	// inside.
 	moves uint64
-	// limit and fuel are addresses, and noStack is a value of the limit, see Watch.
+	// limit and fuel are addresses, and noStack is a value for the limit: see Watch.
 	limit, fuel uintptr
 	noStack     uint64
-	// thread is the number of the thread that the guest is on, 0 if all time counts.
+	// thread is the number of the guest's thread, or 0 if all time counts.
 	thread uint64
 
-	// What the watchdog knows: the moves at its last look, how often it has seen them again, the
-	// number of looks at which a guest with a thread has to leave in any case, and the processor time
-	// of the thread when its burst began.
+	// State of the watchdog: the moves at its last look, the number of looks since without a move,
+	// the number of looks at which a guest with a thread must leave in any case, and the processor
+	// time of the thread when its burst began.
 	seen, looks, due, began uint64 //nolint:unused // the assembly has them
 }
 
-// freeStays are the stays that have no owner, guarded by mu.
+// freeStays are the stays without an owner, guarded by mu.
 var freeStays struct {
 	mu   sync.Mutex
 	list []*Stay
@@ -61,7 +66,7 @@ var freeStays struct {
 // errFull is the error of Take.
 var errFull = errors.New("too many calls of guests run at once")
 
-// Take returns a stay that has no owner. Free it.
+// Take returns a stay without an owner. The caller must Free it.
 func Take() (*Stay, error) {
 	if err := start(); err != nil {
 		return nil, err
@@ -76,7 +81,7 @@ func Take() (*Stay, error) {
 	return newStay()
 }
 
-// Free gives a stay back. No guest is inside.
+// Free returns a stay. Its guest must not be inside.
 func (s *Stay) Free() {
 	s.Watch(0, 0, 0)
 	freeStays.mu.Lock()
@@ -84,42 +89,44 @@ func (s *Stay) Free() {
 	freeStays.list = append(freeStays.list, s)
 }
 
-// Watch names the words of a guest that enters from now on. limit is the address of the word
-// below which no function may move its stack: it becomes noStack. fuel is the address of its fuel,
-// which becomes negative, see [Fuel]; 0 is for a guest without. Call [Unwatch] before the memory of
-// the words is unmapped.
+// Watch sets the words of a guest that enters from now on. limit is the address of the word that
+// holds the lowest stack address for functions: it is overwritten with noStack. fuel is the address
+// of its fuel, which becomes negative (see [Fuel]), or 0 for a guest without fuel. Call [Unwatch]
+// before the memory of the words is unmapped.
 func (s *Stay) Watch(limit uintptr, noStack uint64, fuel uintptr) {
 	s.limit, s.noStack, s.fuel = limit, noStack, fuel
 }
 
-// Enter is called before a guest enters. Each look counts from then on.
+// Enter must be called before a guest enters. Every look counts from then on.
 func (s *Stay) Enter() { s.enter(0) }
 
 func (s *Stay) enter(thread uint64) {
-	s.thread = thread // a stay may have had other users
+	s.thread = thread // the stay may have had other users
 	s.moves++
-	wake() // if the watchdog misses this move, it sees it before it sleeps
+	wake() // if the watchdog misses this move, it notices before it sleeps
 }
 
-// EnterOnThread is Enter for a guest that should not have to leave because it waited for a
+// EnterOnThread is like Enter, for a guest that should not have to leave because it waited for a
 // processor: only the processor time of its thread counts.
 func (s *Stay) EnterOnThread() { s.enter(currentThread()) }
 
-// Leave is called when a guest has left.
+// Leave must be called when a guest has left.
 func (s *Stay) Leave() { s.moves++ }
 
-// Stop is called when a call has ended, whether the guest left or a function of the host panicked.
+// Stop must be called when a call has ended, whether the guest left or a function of the host
+// panicked.
 func (s *Stay) Stop() { s.moves += s.moves & 1 }
 
-// EndProcess makes the watchdog end the process, with an exit code, once a guest has had to leave for
-// three seconds and has not. It writes the message to stderr. The first call counts.
+// EndProcess makes the watchdog end the process with an exit code if a guest that must leave has
+// not done so for three seconds. The watchdog writes the message to stderr. Only the first call
+// counts.
 func EndProcess(code int, message string) {
 	ending.Do(func() { setEnding(code, message) })
 }
 
 var ending sync.Once
 
-// Fuel returns the fuel that a guest really has, of the value of the word of its fuel.
+// Fuel returns a guest's real fuel, given the value of its fuel word.
 func Fuel(word int64) int64 {
 	if word < -takenFuel/2 {
 		return word + takenFuel

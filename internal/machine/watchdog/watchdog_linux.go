@@ -12,21 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What Go and the watchdog share.
+// State shared by Go and the watchdog.
 var (
 	stays     [maxStays]Stay
-	usedStays uint64 // those from the first one on that have had an owner
-	// isAsleep is 1 from the last look before the watchdog sleeps until it is called.
+	usedStays uint64 // number of leading stays that have had an owner
+	// isAsleep is 1 from the last look before the watchdog sleeps until it is woken.
 	isAsleep uint32
-	// takesFrom is the address of the limit of the guest that has to leave just now, 0 for none.
+	// takesFrom is the address of the limit of the guest that is being made to leave, or 0.
 	takesFrom uintptr
 
-	// The end of the process. The length of the message is written last, it is 0 for no end.
+	// The end of the process. The length of the message is written last; it is 0 if the process
+	// must not end.
 	endCode, endMessage uintptr //nolint:unused // the assembly has them
 	endLength           uintptr
 )
 
-// newStay returns one that has had no owner. The caller holds the lock of freeStays.
+// newStay returns a stay that has never had an owner. The caller holds the lock of freeStays.
 func newStay() (*Stay, error) {
 	n := atomic.LoadUint64(&usedStays)
 	if n == maxStays {
@@ -54,19 +55,19 @@ func currentThread() uint64 {
 	return uint64(id)
 }
 
-// Unwatch waits until the watchdog does not touch the words of a guest that has left, given by the
-// address of its limit. It will not touch them again. 0 is for a guest without a limit.
+// Unwatch waits until the watchdog no longer touches the words of a guest that has left, given the
+// address of its limit. The watchdog will not touch them again. 0 is for a guest without a limit.
 func Unwatch(limit uintptr) {
 	if limit == 0 {
 		return
 	}
-	atomic.AddUint64(&usedStays, 0) // orders the guest's last move before what follows
+	atomic.AddUint64(&usedStays, 0) // orders the guest's last move before the code below
 	for atomic.LoadUintptr(&takesFrom) == limit {
 		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 	}
 }
 
-// The text stays reachable.
+// endText keeps the text reachable.
 var endText []byte
 
 func setEnding(code int, message string) {
@@ -81,7 +82,7 @@ func startThread(top uintptr) (code int)
 
 func watch() //nolint:unused // startThread leads the thread there
 
-// start starts the watchdog once.
+// start starts the watchdog, once.
 var start = sync.OnceValue(func() error {
 	const size = 64 << 10
 	stack, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)

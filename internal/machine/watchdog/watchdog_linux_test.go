@@ -17,10 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noStack is what the limit of a stack becomes in tests.
+// noStack is the value to which tests set the stack limit.
 const noStack = 1<<63 + 7
 
-// enterDeaf enters with words that nobody reads, and stays inside until the watchdog has taken both.
+// enterDeaf enters with words that no one reads, and stays inside until the watchdog has taken
+// both.
 func enterDeaf(t *testing.T) (limit uint64, fuel int64) {
 	t.Helper()
 	s, err := Take()
@@ -48,7 +49,7 @@ func TestAGuestHasToLeave(t *testing.T) {
 	}
 }
 
-// TestAStayForgetsItsThread: the next user of a stay has none.
+// TestAStayForgetsItsThread: the next user of a stay has no thread.
 func TestAStayForgetsItsThread(t *testing.T) {
 	s, err := Take()
 	if err != nil {
@@ -60,7 +61,7 @@ func TestAStayForgetsItsThread(t *testing.T) {
 	enterDeaf(t) // the stay that was free last
 }
 
-// TestAThreadThatRestsIsNotBelieved for ever: Go may have moved the guest before it entered.
+// TestAThreadThatRestsIsNotBelieved forever: Go may have moved the guest before it entered.
 func TestAThreadThatRestsIsNotBelieved(t *testing.T) {
 	var limit uint64
 	s, err := Take()
@@ -95,7 +96,7 @@ func TestTheWatchdogSleepsAndWakes(t *testing.T) {
 	}
 }
 
-// TestWaitingForAProcessorIsAllowed to a guest with a thread.
+// TestWaitingForAProcessorIsAllowed for a guest with a thread.
 func TestWaitingForAProcessorIsAllowed(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -116,8 +117,8 @@ func TestWaitingForAProcessorIsAllowed(t *testing.T) {
 	s.Leave()
 }
 
-// TestAGuestThatRestsLeavesSeldom: the host may do something for it that takes long, for example
-// make a larger stack.
+// TestAGuestThatRestsLeavesSeldom: the host may do slow work on its behalf, for example allocate a
+// larger stack.
 func TestAGuestThatRestsLeavesSeldom(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -146,7 +147,7 @@ func TestAGuestThatRestsLeavesSeldom(t *testing.T) {
 	}
 }
 
-// TestManyStays take and free places, some of them with guests.
+// TestManyStays takes and frees stays, some of them with guests.
 func TestManyStays(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
@@ -171,7 +172,7 @@ func TestManyStays(t *testing.T) {
 
 const deafGuest = "RLM_TEST_DEAF_GUEST"
 
-// TestAGuestThatNeverLeavesEndsTheProcess runs this test in a process of its own.
+// TestAGuestThatNeverLeavesEndsTheProcess runs itself in a separate process.
 func TestAGuestThatNeverLeavesEndsTheProcess(t *testing.T) {
 	if os.Getenv(deafGuest) != "" {
 		EndProcess(4, "rlm: a snippet holds the processor\n")

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// locations are the zones whose offsets were asked for, by name.
+// locations caches the zones whose offsets were requested, by name.
 var locations sync.Map
 
 // farthest bounds the seconds of Offset: about a billion years.
 const farthest = 1 << 55
 
-// Offset returns how many seconds a zone is east of UTC, at a number of seconds since 1970 in
-// UTC or in the zone's own time. A time that clocks skip has the offset before. The error is one
-// of [Read].
+// Offset returns how many seconds a zone is east of UTC, at a number of seconds since 1970 in UTC
+// or in the zone's own time. A local time skipped by the clocks has the offset before the change.
+// The error is that of [Read].
 func Offset(name string, seconds int64, isLocal bool) (int, error) {
 	location, err := locate(name)
 	if err != nil {

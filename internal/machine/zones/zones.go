@@ -1,6 +1,5 @@
-// Package zones holds the time zones of IANA's database, for guests without files. The
-// archive is the one of the Go toolchain that `make zones` copied; its data is in the
-// public domain.
+// Package zones contains the time zones of IANA's database, for guests without files. The archive
+// was copied from the Go toolchain by `make zones`; its data is in the public domain.
 package zones
 
 import (
@@ -18,13 +17,13 @@ import (
 //go:embed zones.zip
 var archive []byte
 
-// ErrUnknown answers a name that no zone has.
+// ErrUnknown reports a name that belongs to no zone.
 var ErrUnknown = errors.New("unknown time zone")
 
-// maxZone bounds the data of one zone, in bytes. The largest takes 4 KiB.
+// maxZone bounds the data of one zone, in bytes. The largest has 4 KiB.
 const maxZone = 64 << 10
 
-// zones are the zones of the archive.
+// zones holds the zones of the archive.
 type zones struct {
 	files map[string]*zip.File
 	names []string // sorted
@@ -48,12 +47,12 @@ var open = sync.OnceValue(func() zones {
 	return z
 })
 
-// Names returns the names of all zones, sorted, such as Europe/Berlin. The caller must not
-// change them.
+// Names returns the sorted names of all zones, such as Europe/Berlin. The caller must not change
+// the slice.
 func Names() []string { return open().names }
 
-// Read returns the data of a zone in the format TZif. The name must be one of Names: it
-// leads to no file of the host. Any other is an error that wraps [ErrUnknown].
+// Read returns the data of a zone in the format TZif. The name must be one of Names, so it never
+// leads to a file of the host. Any other name is an error that wraps [ErrUnknown].
 func Read(name string) ([]byte, error) {
 	f := open().files[name]
 	if f == nil {

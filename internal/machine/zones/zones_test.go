@@ -28,7 +28,7 @@ func TestEveryZoneIsOne(t *testing.T) {
 	}
 }
 
-// TestZonesHaveTheirRules looks at a change of summer time.
+// TestZonesHaveTheirRules checks a change to summer time.
 func TestZonesHaveTheirRules(t *testing.T) {
 	data, err := zones.Read("Europe/Berlin")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestOtherNamesAreUnknown(t *testing.T) {
 	}
 }
 
-// TestOffsets asks for offsets before, in and after summer time.
+// TestOffsets checks offsets before, in and after summer time.
 func TestOffsets(t *testing.T) {
 	seconds := func(text string) int64 {
 		at, err := time.Parse(time.DateTime, text)
@@ -84,7 +84,7 @@ func TestOffsets(t *testing.T) {
 		{"Europe/Berlin", "2024-03-31 01:30:00", true, 3600},
 		{"Europe/Berlin", "2024-03-31 02:30:00", true, 3600},
 		{"Europe/Berlin", "2024-03-31 03:30:00", true, 7200},
-		{"Europe/Berlin", "1818-07-21 21:40:32", true, 3208}, // the sun's time
+		{"Europe/Berlin", "1818-07-21 21:40:32", true, 3208}, // solar time
 		{"Europe/Berlin", "2424-07-01 00:00:00", true, 7200},
 		{"Australia/Eucla", "2015-07-21 21:40:32", true, 31500},
 	} {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// File is a file that snippets have made.
+// File is a file created by snippets.
 type File struct {
 	File   string `json:"file"`
 	Type   string `json:"type"`
@@ -21,7 +21,7 @@ type File struct {
 	Base64 []byte `json:"base64,omitempty"`
 }
 
-// DescribeFile returns a file, with its content if that has at most inline bytes.
+// DescribeFile describes a file, including its content if that has at most inline bytes.
 func DescribeFile(name, kind string, data []byte, inline int) File {
 	sum := sha256.Sum256(data)
 	file := File{
@@ -33,7 +33,7 @@ func DescribeFile(name, kind string, data []byte, inline int) File {
 	return file
 }
 
-// ListFolder describes the files below a folder that are not listed yet, and lists them.
+// ListFolder describes the files below a folder that are not yet in listed, and adds them to it.
 func ListFolder(dir string, inline int, listed map[string]bool) (list []File, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Result is how a snippet ended, as `rlm exec --json` prints it. Its names are part of the
+// Result describes how a snippet ended, as printed by `rlm exec --json`. Its names are part of the
 // interface: see docs/reference/cli.md.
 type Result struct {
 	Status    tiers.Status        `json:"status"`
@@ -33,7 +33,7 @@ type Result struct {
 	Enforced  []tiers.Enforcement `json:"enforced"`
 }
 
-// Move says that the session has moved to another tier.
+// Move reports that the session moved to another tier.
 type Move struct {
 	From string       `json:"from"`
 	To   string       `json:"to"`
@@ -41,7 +41,7 @@ type Move struct {
 	Left []tiers.Left `json:"left_behind,omitempty"`
 }
 
-// Usage is the consumption of a snippet.
+// Usage is the resource consumption of a snippet.
 type Usage struct {
 	ActiveMS   float64 `json:"active_ms"`
 	WallMS     float64 `json:"wall_ms"`
@@ -85,7 +85,7 @@ func Describe(r router.Result) *Result {
 	return out
 }
 
-// DescribeLoss returns a loss whose snippets are a list in JSON, even an empty one.
+// DescribeLoss returns a loss in which the snippets are a list in JSON, even if empty.
 func DescribeLoss(lost *tiers.Loss) *tiers.Loss {
 	if lost == nil {
 		return nil
@@ -93,12 +93,12 @@ func DescribeLoss(lost *tiers.Loss) *tiers.Loss {
 	return &tiers.Loss{Snippets: append([]int{}, lost.Snippets...), Reason: lost.Reason}
 }
 
-// JoinLosses adds one loss to another. Nil is none.
+// JoinLosses adds one loss to another. Either may be nil.
 func JoinLosses(a, b *tiers.Loss) *tiers.Loss { return DescribeLoss(session.JoinLosses(a, b)) }
 
 func ms(ns int64) float64 { return float64(ns) / 1e6 }
 
-// ValidJSON returns a value as valid JSON. The sandbox keeps bytes of contexts that are not
+// ValidJSON returns a value as valid JSON. The sandbox preserves bytes of contexts that are not
 // UTF-8; each becomes U+FFFD.
 func ValidJSON(value tiers.Value) tiers.Value {
 	if utf8.Valid(value) {

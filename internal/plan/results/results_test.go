@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestTheNamesOfAResultStay: clients read them, and the types of package tiers have them.
+// TestTheNamesOfAResultStay: clients depend on them, and the types of package tiers use them.
 func TestTheNamesOfAResultStay(t *testing.T) {
 	result := router.Result{Tier: "wasm", Result: tiers.Result{
 		Status:    tiers.StatusRaised,

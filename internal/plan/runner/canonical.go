@@ -15,12 +15,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// fingerprint stands for a call's function and arguments.
+// fingerprint identifies a call by its function and arguments.
 type fingerprint [sha256.Size]byte
 
-// fingerprintOf is the same for calls that say the same, however the JSON of
-// their arguments is written: each tier has its own encoder. It is a hash
-// because prompts are large, and a snippet may make thousands of calls.
+// fingerprintOf returns the same fingerprint for equivalent calls, no matter how the JSON of their
+// arguments is written: each tier has its own encoder. It is a hash because prompts are large, and
+// a snippet may make thousands of calls.
 func fingerprintOf(call *tiers.Call) fingerprint {
 	h := sha256.New()
 	hashPart(h, []byte(call.Function))
@@ -39,10 +39,10 @@ func fingerprintOf(call *tiers.Call) fingerprint {
 	return f
 }
 
-// hashPart writes bytes so that their end is known.
+// hashPart writes bytes in a way that marks their end.
 func hashPart(h hash.Hash, b []byte) {
 	hashCount(h, len(b))
-	h.Write(b) // a hash takes everything
+	h.Write(b) // a hash accepts everything
 }
 
 func hashCount(h hash.Hash, n int) {
@@ -54,9 +54,9 @@ func hashCount(h hash.Hash, n int) {
 // the memory of its text.
 const mostParsed = 256 << 10
 
-// canonical writes a JSON value in one way: no space, sorted keys, one escape
-// for each character, one form for each number. It is hardly longer than v. What
-// is not JSON stays as it is.
+// canonical returns the canonical form of a JSON value: no space, sorted keys, one escape for each
+// character, one form for each number. It is hardly longer than v. Text that is not JSON is
+// returned unchanged.
 func canonical(v tiers.Value) []byte {
 	if plainString(v) || len(v) > mostParsed && !isString(v) {
 		return v
@@ -73,7 +73,7 @@ func canonical(v tiers.Value) []byte {
 
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false) // a plain string stays as it is
+	encoder.SetEscapeHTML(false) // a plain string stays unchanged
 	if err := encoder.Encode(plainNumbers(value)); err != nil {
 		return v
 	}
@@ -81,8 +81,8 @@ func canonical(v tiers.Value) []byte {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// plainString reports whether v is a string without escapes, which is canonical.
-// Most prompts are, and decoding them would take longer than all the rest.
+// plainString reports whether v is a string without escapes, which is already canonical. Most
+// prompts are, and decoding them would take longer than everything else.
 func plainString(v tiers.Value) bool {
 	last := len(v) - 1
 	if last < 1 || v[0] != '"' || v[last] != '"' {
@@ -97,14 +97,14 @@ func plainString(v tiers.Value) bool {
 	return true
 }
 
-// isString reports whether v is a string, if it is JSON. Parsing one takes about its
-// own length.
+// isString reports whether v is a string, provided that it is JSON. Parsing a string needs memory
+// of about its own length.
 func isString(v tiers.Value) bool {
 	v = bytes.TrimLeft(v, " \t\r\n")
 	return len(v) > 0 && v[0] == '"'
 }
 
-// plainNumbers gives every number one form, in place.
+// plainNumbers converts every number to its canonical form, in place.
 func plainNumbers(value any) any {
 	switch v := value.(type) {
 	case json.Number:
@@ -121,9 +121,9 @@ func plainNumbers(value any) any {
 	return value
 }
 
-// plainNumber is the number as an integer without zeros at its end and a power of
-// ten: 1.50, 15e-1 and 0.15E1 become 15e-1, 1.0 becomes 1. It is never written out,
-// because a few digits can name a number of any length.
+// plainNumber returns the number as an integer without trailing zeros and a power of ten: 1.50,
+// 15e-1 and 0.15E1 become 15e-1, 1.0 becomes 1. It never expands the number, because a few digits
+// can denote a number of any length.
 func plainNumber(n json.Number) json.Number {
 	digits, negative := strings.CutPrefix(string(n), "-")
 	exponent := int64(0)

@@ -6,9 +6,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// errMismatch says that a snippet which was started again in another tier made other host
-// calls than before, so that the answers it had been given do not fit. It comes wrapped
-// in a [*tiers.BrokenError].
+// errMismatch reports that a snippet, restarted in another tier, made other host calls than before,
+// so that the recorded answers do not fit. It is wrapped in a [*tiers.BrokenError].
 var errMismatch = errors.New("the snippet made different host calls when it ran again")
 
 var (
@@ -28,11 +27,11 @@ func (r *Runner) enter() (leave func(), err error) {
 	return r.using.Unlock, nil
 }
 
-// routerName stands for a tier in errors that come from none.
+// routerName takes the place of a tier in errors that no tier caused.
 const routerName = "router"
 
-// asRejection returns the rejection that err is, nil if it is anything else. It is nil,
-// too, if a tier broke because of another's rejection.
+// asRejection returns err as a rejection, or nil if it is anything else. It also returns nil if a
+// tier broke because of another tier's rejection.
 func asRejection(err error) *tiers.RejectedError {
 	var broken *tiers.BrokenError
 	var rejected *tiers.RejectedError
@@ -42,8 +41,8 @@ func asRejection(err error) *tiers.RejectedError {
 	return rejected
 }
 
-// asBroken makes an error of a tier a [*tiers.BrokenError], unless it is one or a
-// rejection. Effects are for the errors that do not say.
+// asBroken converts an error of a tier to a [*tiers.BrokenError], unless it is one or a rejection.
+// Effects apply to errors that do not state theirs.
 func asBroken(tier string, effects tiers.Effects, err error) error {
 	var broken *tiers.BrokenError
 	if errors.As(err, &broken) || asRejection(err) != nil {

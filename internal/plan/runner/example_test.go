@@ -14,8 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// A runner runs each snippet in the cheapest tier that can run it, and says why no tier
-// can.
+// A runner runs each snippet in the cheapest tier that can run it, and explains why no tier can.
 func Example() {
 	ctx := context.Background()
 	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
@@ -54,7 +53,7 @@ func Example() {
 
 // A plan shows where a snippet would run, and why. Nothing runs.
 func ExampleRunner_Explain() {
-	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir(), Engine: "wazero"}) // each system has it
+	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir(), Engine: "wazero"}) // available on every system
 	analyser := python.New(tier)
 	session, err := runner.New(runner.Config{
 		Tiers:     []tiers.Tier{tier},

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a tier in memory. Its snippets are statements, one a line:
+// fake is a tier in memory. Its snippets are statements, one per line:
 //
 //	set NAME VALUE    binds a variable
 //	show NAME         writes a variable to stdout
@@ -36,13 +36,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fake struct {
 	info   tiers.Info
 	probe  func(context.Context) error
-	opens  error // what Open fails with
-	imp    error // what Import fails with
-	exp    error // what Export fails with
+	opens  error // error of Open
+	imp    error // error of Import
+	exp    error // error of Export
 	left   []tiers.Left
 	single bool // its sandboxes can neither export nor import
 	noFork bool
-	// rewrite changes what a snippet is, so that it does not repeat itself.
+	// rewrite changes the meaning of a snippet, so that it does not repeat itself.
 	rewrite func(source string) string
 
 	mu     sync.Mutex
@@ -51,7 +51,7 @@ type fake struct {
 	closed int
 	jobs   []tiers.Job
 	inputs []*tiers.Input
-	spoken []tiers.Language // that sandboxes were opened for
+	spoken []tiers.Language // languages that sandboxes were opened for
 }
 
 func (f *fake) Info() tiers.Info { return f.info }
@@ -105,7 +105,7 @@ type fakeSandbox struct {
 	closed  bool
 }
 
-// fakeMover can move, fakeForker can be copied too.
+// fakeMover can move, fakeForker can also be copied.
 type (
 	fakeMover  struct{ *fakeSandbox }
 	fakeForker struct{ fakeMover }
@@ -153,7 +153,7 @@ func (s *fakeForker) Fork(context.Context) (tiers.Sandbox, error) {
 	return &fakeForker{fakeMover{&core}}, nil
 }
 
-// fakeRun is one snippet that runs.
+// fakeRun is a running snippet.
 type fakeRun struct {
 	*fakeSandbox
 	ctx    context.Context //nolint:containedctx // as long as the run
@@ -166,11 +166,11 @@ type fakeRun struct {
 
 var errBroken = errors.New("it fell apart")
 
-// errRaised ends a snippet by an exception.
+// errRaised ends a snippet with an exception.
 var errRaised = errors.New("raised")
 
-// Run runs a snippet. Like the real tiers it cancels what calls still run when
-// the snippet ends, and waits for them.
+// Run runs a snippet. Like the real tiers, it cancels calls that are still running when the snippet
+// ends, and waits for them.
 func (s *fakeSandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
 	s.tier.mu.Lock()
 	s.tier.jobs = append(s.tier.jobs, job)
@@ -323,9 +323,9 @@ func (f analyserFunc) Analyse(ctx context.Context, source string) (router.Verdic
 	return f(ctx, source)
 }
 
-// reader understands lines that begin with '#': "# import M", "# dynamic",
-// "# feature F", "# computes 4s", "# invalid", "# unknown", "# reads NAME", "# writes NAME",
-// "# later NAME M" of a function that imports M. All else needs nothing.
+// reader understands lines that begin with '#': "# import M", "# dynamic", "# feature F", "#
+// computes 4s", "# invalid", "# unknown", "# reads NAME", "# writes NAME", "# later NAME M" for a
+// function that imports M. Everything else needs nothing.
 func reader(_ context.Context, source string) (router.Verdict, error) {
 	needs := &router.Needs{}
 	number := 0
@@ -412,7 +412,7 @@ func start(t *testing.T, cfg Config, list ...*fake) *session {
 	return &session{r, t}
 }
 
-// runs runs a snippet that must end as a result.
+// runs runs a snippet that must end with a result.
 func (s *session) runs(source string) router.Result {
 	s.t.Helper()
 	result, err := s.Run(s.t.Context(), tiers.Job{Source: source})
@@ -422,7 +422,7 @@ func (s *session) runs(source string) router.Result {
 	return result
 }
 
-// fails runs a snippet that must end as an error.
+// fails runs a snippet that must end with an error.
 func (s *session) fails(source string) (router.Result, error) {
 	s.t.Helper()
 	result, err := s.Run(s.t.Context(), tiers.Job{Source: source})

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// explainMissing adds to a ModuleNotFoundError which other tier has the module, and why the
+// explainMissing adds to a ModuleNotFoundError which other tiers have the module, and why the
 // snippet did not run there.
 func (e *escalation) explainMissing() {
 	x := e.result.Exception
@@ -31,8 +31,8 @@ func (e *escalation) explainMissing() {
 	e.result.Exception = &noted
 }
 
-// adviseOn says where a module is that the snippet's tier lacks, one tier a line, and how to
-// add it if no tier is known to have it.
+// adviseOn describes where to find a module that the snippet's tier lacks, one tier per line, and
+// how to add it if no tier is known to have it.
 func (e *escalation) adviseOn(module string) string {
 	module, _, _ = strings.Cut(texts.OneLine(module), ".")
 	var b strings.Builder
@@ -64,13 +64,13 @@ func (e *escalation) adviseOn(module string) string {
 }
 
 // absentStandard are modules of the standard library that need a screen, another system, or a
-// program that no sandbox has. A package of such a name is not what a snippet wants.
+// program that no sandbox has. A package of that name would not be the right one.
 var absentStandard = []string{
 	"_winapi", "ensurepip", "idlelib", "msvcrt", "nt", "tkinter", "turtle", "turtledemo", "venv",
 	"winreg", "winsound",
 }
 
-// packageNames are the packages of popular modules that have another name than their package.
+// packageNames maps popular modules to the packages that contain them under another name.
 var packageNames = map[string]string{
 	"PIL": "pillow", "bs4": "beautifulsoup4", "cv2": "opencv-python-headless",
 	"dateutil": "python-dateutil", "docx": "python-docx", "dotenv": "python-dotenv",
@@ -78,10 +78,10 @@ var packageNames = map[string]string{
 	"sklearn": "scikit-learn", "yaml": "pyyaml",
 }
 
-// packageOf returns the package that probably has a module.
+// packageOf returns the package that probably contains a module.
 func packageOf(module string) string { return cmp.Or(packageNames[module], module) }
 
-// reasonAgainst returns why a tier was refused, empty if it was not.
+// reasonAgainst returns why a tier was refused, or an empty string if it was not.
 func reasonAgainst(plan *router.Plan, tier string) string {
 	for _, r := range plan.Refusals {
 		if r.Tier == tier {

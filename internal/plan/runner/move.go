@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// joinMoves joins a further move to the first. Either may be nil.
+// joinMoves appends another move to the first. Either may be nil.
 func joinMoves(first, next *router.Move) *router.Move {
 	switch {
 	case first == nil:
@@ -28,10 +28,10 @@ func joinMoves(first, next *router.Move) *router.Move {
 	}
 }
 
-// enterTier makes a tier the one whose sandbox holds the namespace, and returns the move
-// if there was something to move. If it fails the namespace is where it was: a rejection
-// means that the tier cannot take it, any other error that a tier broke. With whole set a
-// namespace of which something would be left behind is a rejection, too.
+// enterTier makes a tier the one whose sandbox holds the namespace, and returns the move if there
+// was anything to move. If it fails, the namespace is where it was: a rejection means that the tier
+// cannot accept it, any other error that a tier broke. With whole set, leaving a part of the
+// namespace behind also counts as a rejection.
 func (r *Runner) enterTier(ctx context.Context, s *space, i int, whole bool) (*router.Move, error) {
 	tier, name := r.cfg.Tiers[i], r.candidates[i].Info.Name
 	if s.sandbox != nil && s.tier == name {
@@ -43,7 +43,7 @@ func (r *Runner) enterTier(ctx context.Context, s *space, i int, whole bool) (*r
 		return nil, err
 	}
 
-	r.candidates[i].Info = r.describe(tier) // what it has may be known only now
+	r.candidates[i].Info = r.describe(tier) // its modules may be known only now
 	old := *s
 	s.sandbox, s.tier = next, name
 	if old.sandbox == nil {
@@ -87,7 +87,7 @@ func (r *Runner) openCopy(
 	return r.openImported(ctx, s, tier, state, whole)
 }
 
-// openImported opens a sandbox and brings a namespace into it.
+// openImported opens a sandbox and imports a namespace into it.
 func (r *Runner) openImported(
 	ctx context.Context, s *space, tier tiers.Tier, state tiers.State, whole bool,
 ) (tiers.Sandbox, tiers.Report, error) {
@@ -129,8 +129,8 @@ func (r *Runner) openSandbox(
 	return sandbox, nil
 }
 
-// adoptInputs copies the inputs that other packages implement, so that all sandboxes of
-// the session share one copy.
+// adoptInputs copies the inputs implemented by other packages, so that all sandboxes of the session
+// share one copy.
 func (r *Runner) adoptInputs(ctx context.Context) error {
 	if r.adopted {
 		return nil
@@ -173,12 +173,12 @@ func exportState(ctx context.Context, from tiers.Sandbox) (tiers.State, error) {
 	return exporter.Export(ctx)
 }
 
-// exactExporter is a [tiers.Exporter] whose states can also be exact.
+// exactExporter is a [tiers.Exporter] that can also export exact states.
 type exactExporter interface {
 	ExportExact(ctx context.Context) (tiers.State, error)
 }
 
-// importState brings a state into a sandbox, and reports all that was left behind, at
+// importState imports a state into a sandbox, and reports everything that was left behind, at
 // either end.
 func importState(
 	ctx context.Context, to tiers.Sandbox, state tiers.State,
@@ -197,7 +197,7 @@ func importState(
 
 	left := slices.Clone(state.Left)
 	for _, l := range report.Left {
-		if !slices.Contains(left, l) { // a tier may repeat what the state says
+		if !slices.Contains(left, l) { // a tier may repeat an entry of the state
 			left = append(left, l)
 		}
 	}
@@ -218,8 +218,8 @@ func rejectLeft(left []tiers.Left) error {
 	}
 }
 
-// copySandbox copies a live sandbox: by its fork, or by a move into a second one of its
-// tier, where nothing may be left behind.
+// copySandbox copies a live sandbox: by forking it, or by a move into a second one of its tier, in
+// which case nothing may be left behind.
 func (r *Runner) copySandbox(ctx context.Context, s *space) (tiers.Sandbox, error) {
 	if forker, ok := s.sandbox.(tiers.Forker); ok {
 		return forker.Fork(ctx)

@@ -7,18 +7,18 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Probes remembers what tiers answered to Probe, for all the sessions that share it: each
-// tier is asked once. A tier that becomes usable later is seen by new Probes only. The
-// zero value is ready for use. It is safe for concurrent use and must not be copied.
+// Probes caches the results of Probe for all sessions that share it: each tier is probed once. A
+// tier that becomes usable later is noticed only by new Probes. The zero value is ready for use. It
+// is safe for concurrent use and must not be copied.
 type Probes struct {
 	once sync.Once
-	// lock holds one token and guards known. A caller whose context ends does not wait
-	// for another's probe.
+	// lock holds one token and guards known. A caller whose context ends does not wait for another
+	// caller's probe.
 	lock  chan struct{}
 	known map[string]error
 }
 
-// ask returns why a tier is unusable, nil if it is usable. It fails if ctx ends.
+// ask returns why a tier is unusable, or nil if it is usable. It fails if ctx ends.
 func (p *Probes) ask(
 	ctx context.Context, name string, tier tiers.Tier,
 ) (unusable, err error) {
@@ -37,7 +37,7 @@ func (p *Probes) ask(
 
 	unusable = tier.Probe(ctx)
 	if unusable != nil && ctx.Err() != nil {
-		return nil, ctx.Err() // it says nothing about the tier
+		return nil, ctx.Err() // this reveals nothing about the tier
 	}
 
 	p.known[name] = unusable

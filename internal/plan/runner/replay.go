@@ -12,17 +12,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// replay holds the host calls of one snippet over all its attempts, so that
-// none is made twice. An attempt that cannot be rejected writes nothing down, since
-// nothing would be replayed.
+// replay holds the host calls of one snippet over all its attempts, so that none is made twice. An
+// attempt that cannot be rejected records nothing, since nothing would be replayed.
 type replay struct {
 	host tiers.Host
 	log  *slog.Logger
-	// gate bounds the calls that are kept: they may outlive the tier's own count.
+	// gate bounds the recorded calls: they may outlive the tier's own count.
 	gate *hostcall.Gate
 
 	mu      sync.Mutex
-	made    int            // real calls of all attempts
+	made    int            // real calls in all attempts
 	entries map[int]*entry // by the call's ordinal in the snippet
 }
 
@@ -40,21 +39,20 @@ type attempt struct {
 	replay  *replay
 	keep    bool                    // it may be rejected: calls must outlive it
 	isAgain bool                    // an earlier attempt made calls
-	stop    context.CancelCauseFunc // ends the run, set if there are answers to replay
+	stop    context.CancelCauseFunc // ends the run; set if there are answers to replay
 
-	// Guarded by replay.mu.
+	// Guarded by replay.mu:
 	seen    map[int]bool // ordinals called in this attempt
-	unnoted int          // calls made that the replay does not hold
-	over    bool         // no more calls
-	wrong   error        // the mismatch that stopped it
+	unnoted int          // calls made but not recorded
+	over    bool         // no more calls are accepted
+	wrong   error        // the mismatch that stopped the attempt
 }
 
-// attemptKey finds the attempt in a context.
+// attemptKey is the context key of the attempt.
 type attemptKey struct{}
 
-// door is the host that tiers see. It leads to the replay of the run whose
-// context a call comes with, because a forked sandbox keeps the host of the one
-// that it was copied from.
+// door is the host that tiers see. It leads to the replay of the run in the context of the call,
+// because a forked sandbox keeps the host of its original.
 type door struct{ tiers.Host }
 
 var errNotRunning = errors.New("host call outside of a snippet's run")
@@ -76,7 +74,7 @@ func (j *replay) beginAttempt(ctx context.Context, keep bool) (context.Context, 
 	return context.WithValue(ctx, attemptKey{}, a), a
 }
 
-// countCalls is how many host calls were made in all attempts.
+// countCalls returns the number of host calls made in all attempts.
 func (j *replay) countCalls() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -105,13 +103,13 @@ func (a *attempt) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	case <-e.done:
 		return e.value, e.err
 	case <-ctx.Done():
-		// The tier has given up the call. Whether its answer is still needed is known
-		// when the attempt has ended: see awaitCalls and cancelCalls.
+		// The tier gave up the call. Whether its answer is still needed becomes known when the
+		// attempt has ended: see awaitCalls and cancelCalls.
 		return nil, ctx.Err()
 	}
 }
 
-// stopReason is why no call is taken any more, err if they are.
+// stopReason returns why no more calls are accepted, or err if they are.
 func (a *attempt) stopReason(err error) error {
 	a.replay.mu.Lock()
 	defer a.replay.mu.Unlock()
@@ -125,9 +123,8 @@ func (a *attempt) stopReason(err error) error {
 	return err
 }
 
-// findEntry returns what the replay has for a call, and starts the call if that is
-// nothing; then it began. No entry means that the call is to be made without the
-// replay.
+// findEntry returns the recorded entry for a call, or starts the call if there is none, and then
+// began is set. A nil entry means that the call must be made without the replay.
 func (a *attempt) findEntry(
 	ctx context.Context, call *tiers.Call,
 ) (e *entry, began bool, err error) {
@@ -175,18 +172,17 @@ func (a *attempt) findEntry(
 	return j.startCall(ctx, *call, of), true, nil
 }
 
-// stopMismatched stops the attempt. replay.mu is held.
+// stopMismatched stops the attempt. The caller holds replay.mu.
 func (a *attempt) stopMismatched(err error) error {
 	a.wrong = err
 	a.stop(err)
 	return err
 }
 
-// startCall makes a call on its own goroutine, so that it goes on when the
-// tier's context ends: if that is because the tier rejects the snippet, the
-// answer is paid for and needed. The call has entered the gate and leaves it once
-// the host function has returned, however long that takes after its cancellation.
-// mu is held.
+// startCall makes a call on a separate goroutine, so that it continues when the tier's context
+// ends: if the context ended because the tier rejects the snippet, the answer is paid for and
+// needed. The call has entered the gate and leaves it once the host function has returned, however
+// long that takes after its cancellation. The caller holds mu.
 func (j *replay) startCall(ctx context.Context, call tiers.Call, of fingerprint) *entry {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e := &entry{of: of, cancel: cancel, done: make(chan struct{})}
@@ -203,8 +199,8 @@ func (j *replay) startCall(ctx context.Context, call tiers.Call, of fingerprint)
 	return e
 }
 
-// enterGate waits until a call may be made and kept. A call that its tier gives up
-// meanwhile is not made.
+// enterGate waits until a call may be made and recorded. A call that its tier gives up in the
+// meantime is not made.
 func (j *replay) enterGate(ctx context.Context, call *tiers.Call) error {
 	if err := j.gate.Hold(bytesOf(call)); err != nil {
 		return err
@@ -221,7 +217,7 @@ func (j *replay) leaveGate(call *tiers.Call) {
 	j.gate.Free(bytesOf(call))
 }
 
-// bytesOf is what a call's arguments take.
+// bytesOf returns the size of a call's arguments, in bytes.
 func bytesOf(call *tiers.Call) int {
 	n := 0
 	for _, arg := range call.Args {
@@ -233,8 +229,8 @@ func bytesOf(call *tiers.Call) int {
 	return n
 }
 
-// cancelCalls closes an attempt whose snippet has ended for good: calls that still run
-// are cancelled and waited for. A Host returns soon once its context has ended.
+// cancelCalls closes an attempt whose snippet has ended for good: it cancels the calls that are
+// still running and waits for them. A Host returns soon after its context has ended.
 func (a *attempt) cancelCalls() {
 	for _, e := range a.closeCalls() {
 		e.cancel()
@@ -242,8 +238,8 @@ func (a *attempt) cancelCalls() {
 	}
 }
 
-// awaitCalls closes an attempt that was rejected: calls that still run are waited
-// for, and cancelled only if ctx ends.
+// awaitCalls closes a rejected attempt: it waits for the calls that are still running, and cancels
+// them only if ctx ends.
 func (a *attempt) awaitCalls(ctx context.Context) error {
 	for _, e := range a.closeCalls() {
 		select {
@@ -256,13 +252,13 @@ func (a *attempt) awaitCalls(ctx context.Context) error {
 	return nil
 }
 
-// closeCalls ends the taking of calls and returns those made so far.
+// closeCalls stops accepting calls and returns the calls made so far.
 func (a *attempt) closeCalls() map[int]*entry {
 	a.replay.mu.Lock()
 	defer a.replay.mu.Unlock()
 	a.over = true
 	a.stop(nil)
-	return a.replay.entries // nothing is written once over is set
+	return a.replay.entries // nothing is added once over is set
 }
 
 // verdict returns how many calls of a closed attempt cannot be replayed, and the

@@ -22,15 +22,14 @@ var echo = tiers.HostFunc(func(_ context.Context, call tiers.Call) (tiers.Value,
 	return call.Args[0], nil
 })
 
-// paid is a host that counts. ask answers its argument, fail fails, slow waits
-// for release, forever waits for its context, began waits until one of these two
-// has begun.
+// paid is a host that counts. ask answers with its argument, fail fails, slow waits for release,
+// forever waits for its context, began waits until one of these two has begun.
 type paid struct {
 	mu      sync.Mutex
 	calls   []string
-	began   chan struct{} // gets one for each slow or forever
+	began   chan struct{} // receives one value for each slow or forever
 	release chan struct{}
-	ends    []error // how the slow ones ended
+	ends    []error // how the slow calls ended
 }
 
 func newPaid() *paid {
@@ -90,7 +89,7 @@ func TestNoCallIsMadeTwice(t *testing.T) {
 	if r.Attempts[0].Effects != tiers.EffectsRan {
 		t.Errorf("attempts %v", r.Attempts)
 	}
-	s.in("docker", "# dynamic\ncall ask \"a\"", "\"a\"\n") // the replay is of one snippet
+	s.in("docker", "# dynamic\ncall ask \"a\"", "\"a\"\n") // the replay covers one snippet
 	p.made(t, `ask "a"`, `ask {"k":1}`, `ask "c"`, `ask "a"`)
 }
 
@@ -108,10 +107,10 @@ func TestACallInFlightAtTheRejectionIsAwaited(t *testing.T) {
 	p := newPaid()
 	docker := newDocker()
 	s := with(t, p, newWasm(), docker)
-	// Long enough for the tier to give the call up; it must not matter.
+	// Long enough for the tier to give up the call; the test does not depend on that.
 	time.AfterFunc(20*time.Millisecond, func() { close(p.release) })
 	s.in("docker", "# dynamic\nstart slow 1\ncall began 2\nneed numpy\nawait", "2\n")
-	slices.Sort(p.calls) // they run at once
+	slices.Sort(p.calls) // they run in parallel
 	p.made(t, "began 2", "slow 1")
 	if len(p.ends) != 1 || p.ends[0] != nil {
 		t.Errorf("the call ended with %v", p.ends)
@@ -137,7 +136,7 @@ func TestAnAwaitedCallIsCancelledWithTheRun(t *testing.T) {
 	s := with(t, tiers.HostFunc(func(inner context.Context, call tiers.Call) (tiers.Value, error) {
 		value, err := p.Call(inner, call)
 		if call.Function == "began" {
-			// Long enough for the rejection; it need not be.
+			// Long enough for the rejection; the test does not depend on that.
 			time.AfterFunc(20*time.Millisecond, cancel)
 		}
 		return value, err
@@ -179,7 +178,7 @@ func TestACallThatASnippetLeavesBehindIsCancelled(t *testing.T) {
 	}
 }
 
-// changing makes a snippet that makes other calls in docker than in wasm.
+// changing changes a snippet to make other calls in docker than in wasm.
 func changing(docker *fake, source string) {
 	docker.rewrite = func(string) string { return source }
 }
@@ -300,7 +299,7 @@ func TestTheJournalTellsCallsApart(t *testing.T) {
 	}
 }
 
-// TestCanonicalValuesStaySmall: what a call says is compared without writing it out.
+// TestCanonicalValuesStaySmall: calls are compared without expanding their numbers.
 func TestCanonicalValuesStaySmall(t *testing.T) {
 	long := "\"" + strings.Repeat(`\u00e9`, mostParsed/3) + "\""
 	for name, v := range map[string]string{
@@ -324,7 +323,7 @@ func TestCanonicalValuesStaySmall(t *testing.T) {
 	}
 }
 
-// FuzzCanonical: what is canonical is so twice, and no longer than twice.
+// FuzzCanonical: the canonical form is stable, and bounded in length.
 func FuzzCanonical(f *testing.F) {
 	for _, seed := range []string{
 		`1e999999999`, `[1.0, -0, 0e5, 1E+2]`, `{"b":1,"a":"\u00e9"}`, `"a<b"`, ` 1 2`, `NaN`,
@@ -364,14 +363,14 @@ func TestAHostCallOutsideOfASnippetIsRefused(t *testing.T) {
 	}
 }
 
-// TestACancelledCallKeepsItsPlace: a snippet that starts and cancels calls in a loop
-// gets no more of them to run at the same time than one that waits.
+// TestACancelledCallKeepsItsPlace: a snippet that starts and cancels calls in a loop runs no more
+// of them at the same time than one that waits.
 func TestACancelledCallKeepsItsPlace(t *testing.T) {
 	const atOnce = 2
 	began, release := make(chan struct{}, 100), make(chan struct{})
 	host := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
 		began <- struct{}{}
-		<-release // it does not look at its context
+		<-release // it ignores its context
 		return tiers.Value("1"), nil
 	})
 	r, err := New(Config{

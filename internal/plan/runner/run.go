@@ -13,13 +13,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Run runs a snippet in the first tier of its plan that does not reject it. An empty
-// language is Python; Rejectable is the runner's to set.
+// Run runs a snippet in the first tier of its plan that does not reject it. An empty language means
+// Python; the runner sets Rejectable itself.
 //
-// An error wraps [ErrNoTier] if no tier may run the snippet; any other is a
-// [*tiers.BrokenError], whose effects count host calls made in tiers that rejected the
-// snippet before. Result says with an error, too, how far it came: a move is made and
-// reported even if the snippet then fails.
+// An error wraps [ErrNoTier] if no tier may run the snippet; any other error is a
+// [*tiers.BrokenError], whose effects include host calls made in tiers that had rejected the
+// snippet. Even with an error, Result describes how far it came: a move is made and reported even
+// if the snippet then fails.
 func (r *Runner) Run(ctx context.Context, job tiers.Job) (router.Result, error) {
 	leave, err := r.enter()
 	if err != nil {
@@ -55,8 +55,8 @@ type escalation struct {
 	out     [2]*resumedWriter
 
 	rejected []tiers.RejectedError // for the plan
-	asked    []string              // of these, the tiers that were asked to reject it
-	unasked  bool                  // no tier is asked any more
+	asked    []string              // the tiers among them that were asked to reject it
+	unasked  bool                  // no further tier is asked
 	result   router.Result
 }
 
@@ -90,8 +90,8 @@ func (e *escalation) tryFirst(ctx context.Context) (again bool, err error) {
 	return false, err
 }
 
-// countNeeded is how many tiers of the chain must be known to be usable: the first, and
-// if it may reject the snippet a second.
+// countNeeded returns how many tiers of the chain must be known to be usable: the first, and a
+// second if the first may reject the snippet.
 func (e *escalation) countNeeded(plan *router.Plan) int {
 	if e.shouldAsk(plan) {
 		return 2
@@ -103,7 +103,7 @@ func (e *escalation) countNeeded(plan *router.Plan) int {
 // to lack something.
 func (e *escalation) shouldAsk(plan *router.Plan) bool { return plan.Rejectable && !e.unasked }
 
-// settleIn makes a tier the home. For speed alone nothing is left behind.
+// settleIn makes a tier the home. If only speed is at stake, nothing may be left behind.
 func (e *escalation) settleIn(ctx context.Context, i int, plan *router.Plan) error {
 	couldStay := slices.ContainsFunc(plan.Chain, func(s router.Step) bool { return s.Home })
 	move, err := e.enterTier(ctx, e.space, i, plan.ForSpeed && couldStay)
@@ -111,8 +111,8 @@ func (e *escalation) settleIn(ctx context.Context, i int, plan *router.Plan) err
 	return e.asBroken(e.candidates[i].Info.Name, tiers.EffectsNeverRan, err)
 }
 
-// passOver handles a tier that could not take the namespace. A broken tier ends the snippet,
-// unless it was chosen for speed only: then the next tier can run the snippet as well.
+// passOver handles a tier that could not accept the namespace. A broken tier ends the snippet,
+// unless it was chosen only for speed: then the next tier can run the snippet just as well.
 func (e *escalation) passOver(
 	ctx context.Context, i int, plan *router.Plan, err error,
 ) (again bool, _ error) {
@@ -129,8 +129,8 @@ func (e *escalation) passOver(
 	return false, err
 }
 
-// passOverFaster refuses a tier that was chosen for speed. It is not an attempt: another
-// tier runs the snippet as well.
+// passOverFaster refuses a tier that was chosen for speed. This does not count as an attempt:
+// another tier runs the snippet just as well.
 func (e *escalation) passOverFaster(i int, err error, rejected *tiers.RejectedError) {
 	name, reason := e.candidates[i].Info.Name, err.Error()
 	if rejected != nil {
@@ -142,16 +142,16 @@ func (e *escalation) passOverFaster(i int, err error, rejected *tiers.RejectedEr
 	e.cfg.Log.Info("the snippet does not run in the faster tier", "tier", name, "reason", reason)
 }
 
-// noteRejection writes down a rejection.
+// noteRejection records a rejection.
 func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
 	info := &e.candidates[i].Info
 	noted := *r
-	noted.Tier = info.Name // the plan relies on it, so that no tier is tried twice
+	noted.Tier = info.Name // the plan relies on this to try no tier twice
 
 	if asked && abilities.RunsWholeLanguage(info) {
 		e.asked = append(e.asked, info.Name)
 	} else {
-		// A tier's gaps in the language, or in its imports, say nothing about other tiers.
+		// A tier's gaps in the language, or in its imports, reveal nothing about other tiers.
 		noted.Missing = ""
 	}
 
@@ -165,9 +165,9 @@ func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
 	)
 }
 
-// retryUnasked handles a snippet that no tier accepts. A tier that rejected it because it
-// was asked to runs it after all, and is not asked this time: if no other tier has what
-// the snippet lacks, the snippet itself must meet the exception.
+// retryUnasked handles a snippet that no tier accepts. A tier that rejected it only because it was
+// asked to now runs it after all, without being asked: if no other tier has what the snippet lacks,
+// the snippet itself must see the exception.
 func (e *escalation) retryUnasked(plan *router.Plan) (again bool, err error) {
 	if plan.Exception != nil {
 		e.result.Tier = ""
@@ -206,8 +206,8 @@ func (e *escalation) runIn(ctx context.Context, ask bool) error {
 	return e.takeResult(result, e.checkCalls(ctx, a, err))
 }
 
-// checkCalls ends an attempt at the replay and returns the error of the run: the one
-// that the tier gave, or that its host calls do not allow to go on.
+// checkCalls ends an attempt in the replay and returns the error of the run: the tier's own, or one
+// that reports why host calls forbid continuing.
 func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) error {
 	rejected := asRejection(err)
 	if rejected == nil {
@@ -221,7 +221,7 @@ func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) erro
 	case wrong != nil:
 		return mismatchError(e.result.Tier, wrong, err)
 	case rejected != nil && unnoted > 0:
-		// To start again would make the calls twice.
+		// A restart would make the calls twice.
 		return &tiers.BrokenError{
 			Tier: e.result.Tier, Effects: tiers.EffectsRan,
 			Err: fmt.Errorf("the tier rejected the snippet after %d host calls, "+
@@ -232,8 +232,8 @@ func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) erro
 	return err
 }
 
-// mismatchError is the error of an attempt that the replay stopped, with what the tier
-// says of the loss.
+// mismatchError returns the error of an attempt stopped by the replay, with the tier's report of
+// the loss.
 func mismatchError(name string, wrong, err error) error {
 	broken := &tiers.BrokenError{Tier: name, Effects: tiers.EffectsRan, Err: wrong}
 	var stopped *tiers.BrokenError
@@ -243,7 +243,7 @@ func mismatchError(name string, wrong, err error) error {
 	return broken
 }
 
-// takeResult takes the result of a snippet that was not rejected.
+// takeResult records the result of a snippet that was not rejected.
 func (e *escalation) takeResult(result tiers.Result, err error) error {
 	if asRejection(err) != nil {
 		return err
@@ -261,8 +261,8 @@ func (e *escalation) takeResult(result tiers.Result, err error) error {
 	return err
 }
 
-// asBroken types an error of a tier and counts the host calls of earlier attempts among
-// its effects. Nil and rejections pass.
+// asBroken converts an error of a tier and adds the host calls of earlier attempts to its effects.
+// Nil and rejections are returned unchanged.
 func (e *escalation) asBroken(tier string, effects tiers.Effects, err error) error {
 	if err == nil || asRejection(err) != nil {
 		return err
@@ -285,8 +285,8 @@ func (e *escalation) addEffects(last tiers.Effects) tiers.Effects {
 	return last
 }
 
-// resumeOutput returns a writer that passes output on to the caller, nil if there is none.
-// It begins anew with each attempt.
+// resumeOutput returns a writer that passes output on to the caller, or nil if there is no caller's
+// writer. It starts over with each attempt.
 func (e *escalation) resumeOutput(stream int, w io.Writer) io.Writer {
 	if w == nil {
 		return nil
@@ -298,14 +298,14 @@ func (e *escalation) resumeOutput(stream int, w io.Writer) io.Writer {
 	return e.out[stream]
 }
 
-// resumedWriter passes a stream on that begins again with each attempt: it writes nothing
-// twice that an earlier attempt wrote.
+// resumedWriter passes on a stream that starts over with each attempt: it does not repeat what an
+// earlier attempt wrote.
 type resumedWriter struct {
 	w          io.Writer
 	at, passed int64
 }
 
-// Write writes what of p is new.
+// Write writes the part of p that is new.
 func (r *resumedWriter) Write(p []byte) (int, error) {
 	skip := min(max(r.passed-r.at, 0), int64(len(p)))
 	r.at += int64(len(p))

@@ -21,42 +21,42 @@ import (
 
 // Config configures a Runner.
 type Config struct {
-	// Tiers are those to choose from. Their names differ.
+	// Tiers are the tiers to choose from. Their names must differ.
 	Tiers []tiers.Tier
-	// Analysers by language. A snippet of a language without one counts as not
+	// Analysers are keyed by language. A snippet in a language without one counts as not
 	// understood.
 	Analysers map[tiers.Language]Analyser
-	// Policy is what the caller allows.
+	// Policy is the caller's policy.
 	Policy router.Policy
-	// Config is what every sandbox of the session gets. All share its inputs. Its Hosts
-	// are the policy's.
+	// Config is the configuration of every sandbox of the session. All sandboxes share its inputs.
+	// Its Hosts come from the policy.
 	Config tiers.Config
-	// Probes are shared with other sessions, nil for the runner's own.
+	// Probes may be shared with other sessions; nil means the runner's own.
 	Probes *Probes
-	// Log receives moves and rejections, with the labels of Config. Nil writes nothing.
+	// Log receives moves and rejections, with the labels of Config. It may be nil.
 	Log *slog.Logger
 }
 
-// Analyser finds out what snippets of one language need. It is safe for concurrent use
-// and never runs a snippet. An error means that the analyser itself broke.
+// Analyser determines what snippets of one language need. It is safe for concurrent use and never
+// runs a snippet. An error means that the analyser itself broke.
 type Analyser interface {
 	Analyse(ctx context.Context, source string) (router.Verdict, error)
 }
 
-// Runner runs the snippets of one session, each in the cheapest tier that can run it. It
-// has one owner: its methods must not be called concurrently.
+// Runner runs the snippets of one session, each in the cheapest tier that can run it. Its methods
+// must not be called concurrently.
 type Runner struct {
 	cfg        Config
-	packages   *pyfolder.Folder // of the session, nil for none
-	host       tiers.Host       // the caller's; tiers get a door to it
+	packages   *pyfolder.Folder // of the session; may be nil
+	host       tiers.Host       // the caller's; tiers see it through a door
 	gate       *hostcall.Gate
-	candidates []router.Candidate // of cfg.Tiers, same order
+	candidates []router.Candidate // of cfg.Tiers, in the same order
 	probed     []bool
 	spaces     map[tiers.Language]*space
 	adopted    bool // the inputs are of package bigtext: see adoptInputs
 	closed     bool
 
-	using sync.Mutex // held by the call that runs
+	using sync.Mutex // held by the current call
 }
 
 // space is the namespace of one language.
@@ -66,19 +66,19 @@ type space struct {
 	tier     string
 	used     bool  // a snippet has run, so there is something to move
 	settled  bool  // it does not leave its home for speed: see router.Standing
-	bytes    int64 // the most memory that its last snippet had
-	ran      int   // snippets that ran in it
-	restored bool  // it holds what snippets of another session defined: see router.Standing
-	// later are the needs of what snippets defined and have not used yet: see Needs.Later.
+	bytes    int64 // peak memory of its last snippet
+	ran      int   // number of snippets run in it
+	restored bool  // it holds definitions from another session: see router.Standing
+	// later are the needs of definitions that no snippet has used yet: see Needs.Later.
 	later map[string]*router.Needs
 }
 
-// note remembers what a snippet that has run defined.
+// note records the definitions of a snippet that has run.
 func (s *space) note(needs *router.Needs) {
 	if needs == nil {
 		return
 	}
-	later := maps.Clone(s.later) // a fork shares it
+	later := maps.Clone(s.later) // shared with forks
 	for _, names := range [...][]string{needs.Writes, needs.Deletes} {
 		for _, name := range names {
 			delete(later, name)
@@ -91,7 +91,7 @@ func (s *space) note(needs *router.Needs) {
 	s.later = later
 }
 
-// New returns a runner. It neither probes nor opens a tier yet.
+// New returns a runner. It does not probe or open any tier yet.
 func New(cfg Config) (*Runner, error) {
 	if err := cfg.Policy.Validate(); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func New(cfg Config) (*Runner, error) {
 		cfg.Probes = &Probes{}
 	}
 	cfg.Log = labels.AddTo(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), cfg.Config.Labels)
-	cfg.Policy = clonePolicy(cfg.Policy) // the caller may change its own
+	cfg.Policy = clonePolicy(cfg.Policy) // the caller may change the original
 	cfg.Config.Hosts = cfg.Policy.Hosts
 	cfg.Config.Labels = maps.Clone(cfg.Config.Labels)
 	cfg.Config.Mounts = slices.Clone(cfg.Config.Mounts)
@@ -120,7 +120,7 @@ func New(cfg Config) (*Runner, error) {
 		if packages, err = pyfolder.Open(cfg.Config.Packages); err != nil {
 			return nil, err
 		}
-		cfg.Config.Packages = packages // the tiers need not list it again
+		cfg.Config.Packages = packages // so the tiers need not list it again
 	}
 
 	r := &Runner{
@@ -150,13 +150,14 @@ func clonePolicy(p router.Policy) router.Policy {
 	return p
 }
 
-// describe returns what a tier offers to the session, with the modules of its packages.
+// describe returns a tier's description for the session, including the modules of the session's
+// packages.
 func (r *Runner) describe(tier tiers.Tier) tiers.Info {
 	info := tier.Info()
 	if r.packages == nil || info.Modules == nil || !info.Has(tiers.FeaturePackages) {
 		return info
 	}
-	info.Modules = maps.Clone(info.Modules) // all sessions share the tier's
+	info.Modules = maps.Clone(info.Modules) // the original is shared by all sessions
 	for _, name := range r.packages.Modules() {
 		info.Modules[name] = true
 	}
@@ -179,8 +180,8 @@ func (r *Runner) spaceOf(language tiers.Language) *space {
 	return s
 }
 
-// Home returns the tier in which the namespace of a language lives, empty if no snippet
-// of it has run yet. An empty language is Python.
+// Home returns the tier that holds the namespace of a language, or an empty string if no snippet in
+// it has run yet. An empty language means Python.
 func (r *Runner) Home(language tiers.Language) string {
 	if s := r.spaces[languageOf(language)]; s != nil && s.used {
 		return s.tier
@@ -195,8 +196,8 @@ func languageOf(language tiers.Language) tiers.Language {
 	return language
 }
 
-// Collect writes the files of the session's [tiers.OutFolder] into an empty folder of the
-// host. A session that has run nothing has none.
+// Collect writes the files of the session's [tiers.OutFolder] into an empty folder of the host. A
+// session that has not run anything has no files.
 func (r *Runner) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
 	leave, err := r.enter()
 	if err != nil {
@@ -223,8 +224,8 @@ func (r *Runner) Collect(ctx context.Context, dir string) (tiers.Collected, erro
 	return all, nil
 }
 
-// Explain returns the plan for a snippet and runs nothing. Unlike Run it probes every
-// tier that might be used. A plan without a tier is not an error here: see [Plan.Err].
+// Explain returns the plan for a snippet without running anything. Unlike Run, it probes every tier
+// that might be used. A plan without a tier is not an error here: see [Plan.Err].
 func (r *Runner) Explain(ctx context.Context, job tiers.Job) (router.Plan, error) {
 	leave, err := r.enter()
 	if err != nil {
@@ -240,11 +241,11 @@ func (r *Runner) Explain(ctx context.Context, job tiers.Job) (router.Plan, error
 	return r.planUsable(ctx, v, r.stateOf(language), func(*router.Plan) int { return len(r.candidates) })
 }
 
-// analyse returns the analyser's verdict. An analyser that broke knows nothing, and a
-// route is not a wall: the snippet counts as not understood.
+// analyse returns the analyser's verdict. If the analyser breaks, the snippet counts as not
+// understood: nothing depends on the route for security.
 //
-// A tier that the policy pins gets its snippets unseen, if it runs the whole language:
-// what it lacks, the snippet will meet as an exception.
+// If the policy pins a tier that runs the whole language, snippets are not analysed: a snippet sees
+// anything that the tier lacks as an exception.
 func (r *Runner) analyse(
 	ctx context.Context, language tiers.Language, source string,
 ) (router.Verdict, error) {
@@ -268,7 +269,7 @@ func (r *Runner) analyse(
 	return router.Verdict{Unknown: "the analyser broke: " + err.Error()}, nil
 }
 
-// stateOf is where the namespace of a language stands.
+// stateOf returns the standing of a language's namespace.
 func (r *Runner) stateOf(language tiers.Language) router.Standing {
 	s := router.Standing{
 		Language: language, Wants: wantedFeatures(&r.cfg.Config),
@@ -292,7 +293,7 @@ func (r *Runner) stateOf(language tiers.Language) router.Standing {
 	return s
 }
 
-// wantedFeatures are those without which a tier rejects every snippet of a session.
+// wantedFeatures returns the features without which a tier rejects every snippet of a session.
 func wantedFeatures(cfg *tiers.Config) (features []tiers.Feature) {
 	if cfg.Deterministic {
 		features = append(features, tiers.FeatureDeterminism)
@@ -306,9 +307,9 @@ func wantedFeatures(cfg *tiers.Config) (features []tiers.Feature) {
 	return features
 }
 
-// planUsable decides, and probes the tiers at the front of the chain until the first of
-// them, as many as depth says, are known to be usable: a probe may be slow, and most
-// snippets never need another tier.
+// planUsable plans, and probes the tiers at the front of the chain until the first of them, as many
+// as depth requires, are known to be usable: a probe may be slow, and most snippets never need
+// another tier.
 func (r *Runner) planUsable(
 	ctx context.Context, v router.Verdict, s router.Standing, depth func(*router.Plan) int,
 ) (router.Plan, error) {
@@ -331,8 +332,8 @@ func (r *Runner) planUsable(
 	}
 }
 
-// findUnprobed returns the first of the chain's first tiers that was not probed yet, -1
-// if all were.
+// findUnprobed returns the first unprobed tier among the chain's first tiers, or -1 if all were
+// probed.
 func (r *Runner) findUnprobed(plan *router.Plan, depth int) int {
 	for _, step := range plan.Chain[:min(depth, len(plan.Chain))] {
 		if i, _ := r.findTier(step.Tier); !r.probed[i] {
@@ -342,8 +343,8 @@ func (r *Runner) findUnprobed(plan *router.Plan, depth int) int {
 	return -1
 }
 
-// Fork returns an independent runner with copies of all namespaces. It has the same
-// policy, tiers and host.
+// Fork returns an independent runner with copies of all namespaces, and with the same policy, tiers
+// and host.
 func (r *Runner) Fork(ctx context.Context) (*Runner, error) {
 	leave, err := r.enter()
 	if err != nil {

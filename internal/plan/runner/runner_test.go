@@ -217,8 +217,8 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 	})
 }
 
-// TestAnImportRefusesNoSnippet: a snippet meets the exception where the import is reached, and
-// moves on if another tier has the module.
+// TestAnImportRefusesNoSnippet: a snippet sees the exception where the import is reached, and moves
+// on if another tier has the module.
 func TestAnImportRefusesNoSnippet(t *testing.T) {
 	broken := newDocker()
 	broken.probe = func(context.Context) error { return errors.New("no daemon: start it") }
@@ -267,8 +267,8 @@ func TestAnImportRefusesNoSnippet(t *testing.T) {
 	})
 }
 
-// misses runs a snippet that must meet the exception of a missing module in a tier, with this
-// advice at the end of its traceback.
+// misses runs a snippet that must see the exception of a missing module in a tier, with this advice
+// at the end of its traceback.
 func (s *session) misses(tier, source, advice string) {
 	s.t.Helper()
 	r := s.runs(source)
@@ -381,7 +381,7 @@ func TestAnInvalidSnippetTroublesNoTier(t *testing.T) {
 	}
 }
 
-// TestAnInvalidSnippetHasItsNumber compares with what the tiers count.
+// TestAnInvalidSnippetHasItsNumber compares with the numbers of the tiers.
 func TestAnInvalidSnippetHasItsNumber(t *testing.T) {
 	s := start(t, Config{}, newInterp(), newWasm())
 	for number, source := range []string{"# invalid", "set x 1", "show x"} {
@@ -424,7 +424,7 @@ func TestAFunctionNeedsItsModulesWhenItIsUsed(t *testing.T) {
 	}
 }
 
-// TestARestoredSessionFindsOutWhatItNeeds: nobody remembers what its functions need.
+// TestARestoredSessionFindsOutWhatItNeeds: the needs of its functions are not recorded.
 func TestARestoredSessionFindsOutWhatItNeeds(t *testing.T) {
 	first := start(t, Config{}, newWasm(), newDocker())
 	first.in("wasm", "# later f numpy\nset f 1", "")

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Extend adds inputs and functions to the session, which the next snippet finds. It adds
-// all of them or none.
+// Extend adds inputs and functions to the session, all or none. They are available to the next
+// snippet.
 func (r *Runner) Extend(
 	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
 ) error {
@@ -50,13 +50,13 @@ func (r *Runner) Extend(
 	return nil
 }
 
-// Export returns the namespace of a language, for [Runner.Import] of another session. A
-// session that has run nothing has none.
+// Export returns the namespace of a language, for [Runner.Import] in another session. A session
+// that has not run anything has none.
 func (r *Runner) Export(ctx context.Context, language tiers.Language) (tiers.State, error) {
 	return r.export(ctx, language, exportState)
 }
 
-// ExportExact is Export with the exact state, if the tier has one.
+// ExportExact is like Export, with the exact state if the tier has one.
 func (r *Runner) ExportExact(ctx context.Context, language tiers.Language) (tiers.State, error) {
 	return r.export(ctx, language, func(ctx context.Context, from tiers.Sandbox) (tiers.State, error) {
 		if exporter, can := from.(exactExporter); can {
@@ -89,9 +89,9 @@ func (r *Runner) export(
 	return state, nil
 }
 
-// Import brings namespaces into a session that has run nothing, and reports what could not
-// come along. After an error it has brought none. Each namespace goes to the tier that it
-// comes from, or else to the first tier of the policy that takes it.
+// Import imports namespaces into a session that has not run anything, and reports what was left
+// behind. After an error, none is imported. Each namespace goes to the tier that it comes from, or
+// else to the first tier of the policy that accepts it.
 func (r *Runner) Import(ctx context.Context, states ...tiers.State) (tiers.Report, error) {
 	leave, err := r.enter()
 	if err != nil {
@@ -154,8 +154,8 @@ func (r *Runner) importNamespace(
 	return tiers.Report{}, &router.NoTierError{Refusals: refusals, Effects: tiers.EffectsNeverRan}
 }
 
-// planImport lists the tiers that may take a namespace, first the one that it comes from: a
-// tier that runs a part of its language only may be the sole one that knows the state.
+// planImport lists the tiers that may accept a namespace, starting with the one that it comes from:
+// a tier that runs only a part of its language may be the only one that understands the state.
 func (r *Runner) planImport(
 	ctx context.Context, language tiers.Language, from string,
 ) (router.Plan, error) {

@@ -8,8 +8,8 @@ import (
 
 var errRejected = &tiers.RejectedError{Reason: "another Python"}
 
-// TestAFasterTierIsNotWorthALoss has a snippet that computes for long meet a faster tier
-// which cannot take all variables, breaks, or is unusable: it stays at home.
+// TestAFasterTierIsNotWorthALoss runs a long computation where a faster tier cannot accept all
+// variables, breaks, or is unusable: the snippet stays at home.
 func TestAFasterTierIsNotWorthALoss(t *testing.T) {
 	left := []tiers.Left{{Name: "g", Type: "generator", Reason: "it runs"}}
 	for name, spoil := range map[string]func(wasm, docker *fake){
@@ -50,8 +50,8 @@ func TestANamespaceMovesForSpeed(t *testing.T) {
 	s.in("docker", "show x", "1\n") // it stays where it is
 }
 
-// TestABrokenFasterTierIsPassedOver has the first snippet of a session choose a tier for
-// its speed that does not open.
+// TestABrokenFasterTierIsPassedOver: the first snippet of a session chooses a tier for its speed
+// that fails to open.
 func TestABrokenFasterTierIsPassedOver(t *testing.T) {
 	wasm, docker := newWasm(), newDocker()
 	wasm.info.Cost.Slowdown = map[tiers.Language]float64{tiers.Python: 3.4}

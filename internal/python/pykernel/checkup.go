@@ -9,9 +9,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// reaching matches source that may reach into the interpreter's or the runtime's own
-// parts. A check-up follows such a snippet. It is not a boundary: a snippet that hides
-// its reach harms its own session, which then finds out later.
+// reaching matches source that may reach into the internals of the interpreter or the runtime. A
+// check-up follows such a snippet. It is not a boundary: a snippet that evades it harms only its
+// own session, and is then detected later.
 var reaching = lazyregexp.New(
 	`_getframe|f_back|f_globals|f_locals|f_builtins|tb_frame|gi_frame|cr_frame|\bgc\b|` +
 		`__globals__|__code__|__builtins__|\bbuiltins\b|__class__|__subclasses__|\bvars\(|setattr|_rlm|` +
@@ -20,11 +20,11 @@ var reaching = lazyregexp.New(
 		`\bctypes\b|faulthandler|\bcodecs\b|linecache|__import__`,
 )
 
-// NeedsCheckup reports whether a snippet may have harmed its interpreter.
+// NeedsCheckup reports whether a snippet may have damaged its interpreter.
 func NeedsCheckup(source string) bool { return reaching.MatchString(source) }
 
-// checkupSource makes a healthy interpreter print "ok". It takes the functions from the
-// builtins, a module or a dict: the session may have bound str or print to something else.
+// checkupSource makes a healthy interpreter print "ok". It takes the functions from the builtins, a
+// module or a dict: the session may have rebound str or print.
 const checkupSource = "(lambda b: b['print']('o' + b['str'](b['len']([1])).replace('1', 'k')))(" +
 	"(lambda b: b if {}.__class__ in b.__class__.__mro__ else b.__dict__)((lambda: 0).__globals__['__builtins__']))"
 

@@ -29,9 +29,9 @@ with io.BufferedWriter(Out(), 1 << 20) as out:
 sys.stdout.flush()
 """, {})`
 
-// Collect copies the files below /out into a folder of the host. run runs source in the guest
-// apart from the session's accounts. isRenewed says that the session lost an earlier guest, and
-// its files with it.
+// Collect copies the files below /out into a folder of the host. run runs source in the guest,
+// without charging the session's accounts. isRenewed reports that the session lost an earlier
+// guest, along with its files.
 func Collect(
 	cfg tiers.Config, dir string, isRenewed bool,
 	run func(limits tiers.Limits, source string) (tiers.Result, error),

@@ -3,7 +3,7 @@ package pykernel
 import (
 	"bytes"
 	"context"
-	_ "embed" // the first Python that a native guest runs
+	_ "embed" // the first Python code of a native guest
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -20,9 +20,9 @@ var nativeSource string
 //go:embed native/compile.py
 var compileSource string
 
-// NativeLoader is what a CPython is started with, by -c: it reads the rest from the
-// connection, which is descriptor 3. Options are further arguments of the function
-// start in native/native.py, empty for none.
+// NativeLoader returns the code that a CPython is started with, by -c: it reads the rest from the
+// connection, which is descriptor 3. Options are additional arguments of the function start in
+// native/native.py, or empty.
 func NativeLoader(options string) string {
 	return nativeLoader + "native.start(parts[1], parts[2], " + options + ")\n"
 }
@@ -44,12 +44,11 @@ exec(compile(parts[0], "<rlm native.py>", "exec"), native.__dict__)
 // Version is a version of Python: major, minor, micro.
 type Version [3]int
 
-// maxCompiled bounds the runtime as code. It has about a megabyte.
+// maxCompiled bounds the compiled runtime, in bytes. It has about a megabyte.
 const maxCompiled = 16 << 20
 
-// Compile has an interpreter of the host's compile the runtime, for Load to send to other
-// processes of the same interpreter. cmd starts the interpreter; it runs no code but ours,
-// so that it needs no wall.
+// Compile makes a host interpreter compile the runtime, for Load to send to other processes of the
+// same interpreter. cmd starts the interpreter; it runs no code but ours, so it needs no wall.
 func Compile(cmd *exec.Cmd) ([]byte, error) {
 	sources, err := json.Marshal(Sources())
 	if err != nil {
@@ -71,9 +70,8 @@ func Compile(cmd *exec.Cmd) ([]byte, error) {
 	return compiled, nil
 }
 
-// Load loads the runtime into a process that was started with NativeLoader. What Compile
-// returned for its interpreter saves the process from compiling the runtime itself; it may
-// be empty.
+// Load loads the runtime into a process started with NativeLoader. The result of Compile for the
+// same interpreter saves the process from compiling the runtime itself; it may be empty.
 func Load(
 	ctx context.Context, conn io.ReadWriteCloser, control session.Control, compiled []byte,
 ) (*session.Connection, Version, error) {
@@ -87,7 +85,7 @@ func Load(
 
 	version, err := awaitReady(ctx, c)
 	if err != nil {
-		_ = c.Close() // the process will be ended
+		_ = c.Close() // the process is about to be ended
 		return nil, version, fmt.Errorf("cannot load the Python runtime: %w", err)
 	}
 	return c, version, nil

@@ -10,45 +10,43 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Process is a CPython with the runtime loaded, and the wall around it, as a tier
-// starts it.
+// Process is a CPython with the runtime loaded, and the wall around it, as started by a tier.
 type Process interface {
-	// Connection leads to the runtime in it.
+	// Connection returns the connection to the runtime in the process.
 	Connection() *session.Connection
-	// OutOfMemory reports whether the kernel has ended something in it for its memory
-	// since the last time. isBad says that the last run has ended badly.
+	// OutOfMemory reports whether the kernel killed anything in the process for lack of memory
+	// since the last call. isBad reports that the last run ended badly.
 	OutOfMemory(isBad bool) bool
-	// Peak is the most memory that it has had, in bytes. own is the guest's own word,
+	// Peak returns the peak memory use of the process, in bytes. own is the guest's own report, or
 	// 0 after a bad end.
 	Peak(own int64) int64
-	// Fault is why the process ended, if the snippet had nothing to do with it.
+	// Fault returns why the process ended, if the snippet had nothing to do with it.
 	Fault() error
-	// Close ends it and waits.
+	// Close ends the process and waits for its end.
 	Close() error
 }
 
-// Guest is a Python session in a process. When the process has to be stopped, a copy
-// of it takes over in the state before the last snippet that was saved, or a new
-// process begins anew.
+// Guest is a Python session in a process. When the process has to be stopped, a copy of it takes
+// over in the state before the last snippet that was saved, or a new process starts from scratch.
 type Guest struct {
 	// Tier is the tier's name.
 	Tier string
-	// Accounts are the session's.
+	// Accounts are the session's accounts.
 	Accounts *session.Accounts
 	// Start starts a process for the session.
 	Start func(ctx context.Context) (Process, error)
-	// MustOutlive makes even the first snippet leave a copy behind: the process has
-	// files that must outlive a snippet which has to be killed.
+	// MustOutlive makes even the first snippet leave a copy behind: the process has files that must
+	// survive a snippet that has to be killed.
 	MustOutlive bool
 
 	process Process
 	flags   int       // for the next run
-	knows   int       // the configuration that the process has
-	kept    int       // the configuration that the copy has
-	isFresh bool      // nothing has run in the process: another one is as good
-	savedAt time.Time // when a copy was left behind
-	save    bool      // the next run leaves one behind
-	ended   error     // how the last run ended the process, nil if it did not
+	knows   int       // configuration version of the process
+	kept    int       // configuration version of the copy
+	isFresh bool      // nothing has run in the process: another one would be as good
+	savedAt time.Time // when the last copy was left behind
+	save    bool      // whether the next run leaves a copy behind
+	ended   error     // how the last run ended the process, or nil
 }
 
 var (
@@ -56,10 +54,10 @@ var (
 	_ session.Mover = (*Guest)(nil)
 )
 
-// Process is the process of the session, nil if there is none.
+// Process returns the process of the session, or nil.
 func (g *Guest) Process() Process { return g.process }
 
-// Renew starts a process, in place of one that is gone.
+// Renew starts a process to replace one that is gone.
 func (g *Guest) Renew(ctx context.Context) error {
 	if err := g.Close(); err != nil {
 		return err
@@ -74,9 +72,8 @@ func (g *Guest) Renew(ctx context.Context) error {
 	return nil
 }
 
-// saveCost is what it takes to leave a copy behind. That happens if it is at most one
-// part in saveShare of the time since the last one: a session that waits for a model
-// always has one.
+// saveCost is the cost of leaving a copy behind. A copy is made if this is at most one part in
+// saveShare of the time since the last one: a session that waits for a model always has one.
 const (
 	saveCost  = 4 * time.Millisecond
 	saveShare = 20
@@ -127,8 +124,8 @@ var crash = tiers.Exception{
 	Traceback: "the snippet broke its interpreter: its process ended\n",
 }
 
-// hasDiedWaiting reports whether the process died before it began with its session's
-// first snippet: then any other process can run it.
+// hasDiedWaiting reports whether the process died before it began its session's first snippet: any
+// other process can then run it.
 func (g *Guest) hasDiedWaiting(ctx context.Context) bool {
 	return errors.Is(g.ended, session.ErrGone) && !g.connection().HasBegun() &&
 		ctx.Err() == nil && !g.Accounts.Watch(nil)
@@ -142,7 +139,7 @@ func (g *Guest) execute(s session.Snippet) wire.Done {
 	return g.runConfigured(order, s.Ordinal-1)
 }
 
-// runConfigured runs the guest for the session, which it asks first for what it does
+// runConfigured runs the guest for the session, which first requests any configuration that it does
 // not know yet.
 func (g *Guest) runConfigured(order wire.Order, before int) wire.Done {
 	order.Flags |= g.flags
@@ -170,8 +167,8 @@ func (g *Guest) run(a *session.Accounts, order wire.Order, before int) wire.Done
 
 func (g *Guest) connection() *session.Connection { return g.process.Connection() }
 
-// Heal checks the interpreter if the snippet may have harmed it. An interpreter that
-// is harmed, or had to be stopped, returns to the last saved state.
+// Heal checks the interpreter if the snippet may have damaged it. An interpreter that is damaged,
+// or had to be stopped, returns to the last saved state.
 func (g *Guest) Heal(
 	ctx context.Context, s session.Snippet, isOrderly bool,
 ) (session.Healed, error) {
@@ -182,7 +179,7 @@ func (g *Guest) Heal(
 	return g.restore(ctx)
 }
 
-// restore returns to the last saved state, or to none.
+// restore returns to the last saved state, or to an empty one.
 func (g *Guest) restore(ctx context.Context) (session.Healed, error) {
 	if g.process == nil { // it could not be started
 		return session.Healed{}, g.Renew(ctx)
@@ -210,8 +207,8 @@ func (g *Guest) isHealthy(ctx context.Context, source string) bool {
 	})
 }
 
-// Export returns the namespace for another tier. It leaves a copy behind: a variable
-// that cannot be stopped must not take the others along.
+// Export returns the namespace for another tier. It leaves a copy behind: a variable that cannot be
+// stopped must not take the rest with it.
 func (g *Guest) Export(ctx context.Context) (tiers.State, error) {
 	if g.process == nil {
 		return tiers.State{}, session.ErrClosed
@@ -219,7 +216,7 @@ func (g *Guest) Export(ctx context.Context) (tiers.State, error) {
 	return g.Accounts.ExportState(ctx, g.Tier, g.runState(true))
 }
 
-// Import brings a namespace from another tier into a fresh session.
+// Import restores a namespace from another tier in a fresh session.
 func (g *Guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	if g.process == nil {
 		return tiers.Report{}, session.ErrClosed
@@ -227,7 +224,7 @@ func (g *Guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 	return g.Accounts.ImportState(ctx, g.Tier, state, g.runState(false))
 }
 
-// runState returns a function that runs the guest outside of a snippet.
+// runState returns a function that runs the guest outside a snippet.
 func (g *Guest) runState(save bool) session.Runner {
 	return func(source string, flags int) (int, error) {
 		order := wire.Order{Flags: flags, Save: save, Source: source}
@@ -239,8 +236,8 @@ func (g *Guest) runState(save bool) session.Runner {
 	}
 }
 
-// RunAside runs source apart from the session's accounts. If it ends badly, the
-// session returns to an earlier state, as after a snippet.
+// RunAside runs source without charging the session's accounts. If it ends badly, the session
+// returns to an earlier state, as after a snippet.
 func (g *Guest) RunAside(
 	ctx context.Context, limits tiers.Limits, source string,
 ) (tiers.Result, error) {

@@ -1,12 +1,12 @@
 // Package pykernel is the Python runtime that every tier with a CPython runs in its
 // guest.
 //
-// The runtime is the Python under guest/: it runs snippets in one namespace, brings an
-// event loop over host calls, the lazy context, FINAL and its dialects. It knows the
-// host only as the module _rlm with two functions, call and call_str, which send a
-// request and return the answer. [session.Accounts] answers.
+// The runtime is the Python code under guest/: it runs snippets in one namespace, and provides an
+// event loop over host calls, the lazy context, FINAL and its dialects. It knows the host only as
+// the module _rlm with two functions, call and call_str, which send a request and return the
+// answer. [session.Accounts] answers them.
 //
-// Tier wasm has the module _rlm in C. In a process, native/native.py has it over a
+// Tier wasm implements the module _rlm in C. In a process, native/native.py implements it over a
 // connection, and [Guest] is the host's end.
 package pykernel
 
@@ -26,11 +26,11 @@ import (
 //go:embed guest/*.py
 var guest embed.FS
 
-// Modules are the modules that the runtime brings beside the standard library: a
-// look-alike of pydantic and the time zones of tzdata, which stand behind the real ones.
+// Modules returns the modules that the runtime adds to the standard library: a look-alike of
+// pydantic and the time zones of tzdata, both of which yield to the real ones.
 func Modules() []string { return []string{"pydantic", "rlm_models", "tzdata"} }
 
-// Boot is Python source that loads the runtime and registers its run function with
+// Boot returns Python source that loads the runtime and registers its run function with
 // _rlm.set_run. It is the same in every process of one build.
 var Boot = sync.OnceValue(joinSources)
 
@@ -42,7 +42,7 @@ func joinSources() string {
 	main := sources[bootModule]
 	delete(sources, bootModule)
 
-	// A JSON object of strings is a Python dict display of the same strings.
+	// A JSON object of strings is also a valid Python dict display of the same strings.
 	dict, err := json.Marshal(sources)
 	if err != nil {
 		panic(fmt.Sprintf("pykernel: %v", err)) // strings only
@@ -50,7 +50,7 @@ func joinSources() string {
 	return "sources = " + string(dict) + "\n" + main
 }
 
-// HashSources adds to a hash what Boot is made of. It is faster than Boot.
+// HashSources adds everything that determines Boot to a hash. It is faster than Boot.
 func HashSources(h hash.Hash) {
 	buffer := make([]byte, 32<<10)
 	for _, name := range guestFiles() {
@@ -75,7 +75,8 @@ func guestFiles() []string {
 	return names
 }
 
-// Sources are the runtime's modules, by name. An image may have them compiled ahead.
+// Sources returns the source code of the runtime's modules, by name. An image may contain them
+// precompiled.
 func Sources() map[string]string {
 	sources := map[string]string{"protocol": protocol.Python()}
 	for _, name := range guestFiles() {

@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// stalled ends a download that has sent nothing for so long.
+// stalled ends a download that has received nothing for this long.
 const stalled = time.Minute
 
-// fetch returns the path of a wheel with this digest, from the cache or from its address.
+// fetch returns the path of a wheel with this digest, from the cache or downloaded from its
+// address.
 func (r *resolver) fetch(ctx context.Context, base string, from *url.URL, sum string) (string, error) {
 	name := filepath.Join(r.CacheDir, sum+".whl")
 	if isWhole(name, sum) {
@@ -33,7 +34,8 @@ func (r *resolver) fetch(ctx context.Context, base string, from *url.URL, sum st
 	return name, nil
 }
 
-// isWhole reports whether a file has a digest. A cache can be damaged, and is read once in a run.
+// isWhole reports whether a file matches a digest. A cache can be damaged, and each file is read
+// only once in a run.
 func isWhole(name, sum string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -45,7 +47,7 @@ func isWhole(name, sum string) bool {
 	return err == nil && hex.EncodeToString(hash.Sum(nil)) == sum
 }
 
-// download writes a file if it has the digest. Other processes see all of it or nothing.
+// download writes a file if it matches the digest. Other processes see the whole file or nothing.
 func (r *resolver) download(ctx context.Context, name string, from *url.URL, sum string) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -92,7 +94,7 @@ func removeLeft(name string) error {
 	return nil
 }
 
-// readerFunc is a function as a reader.
+// readerFunc is a function that implements io.Reader.
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }

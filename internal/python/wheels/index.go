@@ -19,25 +19,26 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// PyPI is the index that is used if no other is named.
+// PyPI is the default index.
 const PyPI = "https://pypi.org/simple"
 
-// Bounds of what an index says.
+// Bounds of an index's answers.
 const (
 	maxPage  = 64 << 20 // bytes
-	maxFiles = 100_000  // files of one package
+	maxFiles = 100_000  // files per package
 )
 
-// patience bounds one page of an index; a download may take as long as bytes arrive.
+// patience bounds the request for one page of an index; a download may take as long as bytes keep
+// arriving.
 const patience = 60 * time.Second
 
-// index is a server that speaks the simple API.
+// index is a server with the simple API.
 type index struct {
 	url    *url.URL
 	client *http.Client
 }
 
-// openIndex checks the address of an index. Only this machine may serve it unencrypted.
+// openIndex checks the address of an index. Only this machine may serve an index unencrypted.
 func openIndex(address string) (*index, error) {
 	if address == "" {
 		address = PyPI
@@ -73,18 +74,18 @@ func checkServer(server *url.URL) error {
 	return errors.New("use https")
 }
 
-// file is a wheel that an index offers.
+// file is a wheel offered by an index.
 type file struct {
 	wheelName
-	base    string // its file name
+	base    string // file name
 	url     *url.URL
 	sha256  string // in hex
-	python  string // versions of Python that it runs on, as a spec
+	python  string // supported versions of Python, as a spec
 	yanked  bool
 	version version.Version // of the package
 }
 
-// page is what the index says of a package.
+// page is an index's answer about a package.
 type page struct {
 	Meta struct {
 		Version string `json:"api-version"`
@@ -100,7 +101,7 @@ type page struct {
 
 var hexDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
 
-// find returns the wheels of a package. The error wraps errNoPackage if there is no such package.
+// find returns the wheels of a package. The error wraps errNoPackage if the package does not exist.
 func (x *index) find(ctx context.Context, name string) ([]file, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -126,7 +127,7 @@ func (x *index) find(ctx context.Context, name string) ([]file, error) {
 
 var errNoPackage = errors.New("the index has no such package")
 
-// get begins a download. Kind is the wanted type, empty for any.
+// get starts a download. Kind is the expected type, or empty for any.
 func (x *index) get(ctx context.Context, at *url.URL, kind string) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
@@ -143,7 +144,7 @@ func (x *index) get(ctx context.Context, at *url.URL, kind string) (io.ReadClose
 	answer, err := x.client.Do(request)
 	var failed *url.Error
 	if errors.As(err, &failed) {
-		err = failed.Err // the address may have a password
+		err = failed.Err // the address may contain a password
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s does not answer: %w", at.Host, err)
@@ -164,8 +165,8 @@ func (x *index) get(ctx context.Context, at *url.URL, kind string) (io.ReadClose
 	return answer.Body, nil
 }
 
-// readPage reads what an index says of a package. Files that are no wheels of it, and those
-// without a digest, are left out.
+// readPage parses an index's answer about a package. It skips files that are not wheels of the
+// package, and files without a digest.
 func readPage(data []byte, at *url.URL, name string) ([]file, error) {
 	if len(data) > maxPage {
 		return nil, fmt.Errorf("the page has more than %d MiB", maxPage>>20)
@@ -207,8 +208,8 @@ func readPage(data []byte, at *url.URL, name string) ([]file, error) {
 	return list, nil
 }
 
-// choose returns the best wheel of the newest release that is allowed. A release that was
-// withdrawn, and one before its final version, is taken only if a spec names it.
+// choose returns the best wheel of the newest allowed release. It chooses a yanked release, or a
+// pre-release, only if a spec names it.
 func (t *Target) choose(files []file, name string, specs []string) (file, error) {
 	newest, found := t.newest(files, specs)
 	if !found {
@@ -242,7 +243,7 @@ func (t *Target) choose(files []file, name string, specs []string) (file, error)
 
 func isEmpty(spec string) bool { return spec == "" }
 
-// newest returns the newest release that all specs allow.
+// newest returns the newest release allowed by all specs.
 func (t *Target) newest(files []file, specs []string) (newest version.Version, found bool) {
 	named := slices.ContainsFunc(specs, namesPrerelease)
 	pinned := slices.ContainsFunc(specs, func(s string) bool { return strings.HasPrefix(s, "==") })
@@ -259,7 +260,7 @@ func (t *Target) newest(files []file, specs []string) (newest version.Version, f
 	return newest, found
 }
 
-// runs reports whether the version of Python suits a file.
+// runs reports whether a file supports the target's version of Python.
 func (t *Target) runs(f *file) bool {
 	own, err := version.Parse(t.Python)
 	if err != nil {
@@ -269,7 +270,7 @@ func (t *Target) runs(f *file) bool {
 	return err == nil && suits
 }
 
-// allowed reports whether a version meets all specs, which have been read before.
+// allowed reports whether a version meets all specs, which must be valid.
 func allowed(v version.Version, specs []string) bool {
 	return !slices.ContainsFunc(specs, func(spec string) bool {
 		meets, err := allows(spec, v)
@@ -277,7 +278,7 @@ func allowed(v version.Version, specs []string) bool {
 	})
 }
 
-// withoutUser returns an address without its name and password.
+// withoutUser returns an address without user name and password.
 func withoutUser(at *url.URL) string {
 	plain := *at
 	plain.User = nil

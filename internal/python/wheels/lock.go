@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// A lock has a line for each package, as pip's requirements files have it, and says after # where
-// the wheel comes from.
+// A lock has one line per package, in the format of pip's requirements files, with the origin of
+// the wheel after #.
 
 var lockLine = lazyregexp.New(
 	`^([a-z0-9-]+)==([A-Za-z0-9.+!_-]+) --hash=sha256:([0-9a-f]{64}) # (\S+) (\S+)$`)
@@ -30,8 +30,8 @@ func FormatLock(pins []Pin) string {
 	return b.String()
 }
 
-// ReadLock fetches the packages of a lock, which has to have all that the texts require and the
-// target does not have.
+// ReadLock fetches the packages of a lock. The lock must contain everything that the texts require
+// and the target lacks.
 func ReadLock(
 	ctx context.Context, lock string, target Target, texts []string, options Options,
 ) ([]Pin, error) {
@@ -64,7 +64,7 @@ func ReadLock(
 	return pins, nil
 }
 
-// parseLock reads the lines of a lock.
+// parseLock parses the lines of a lock.
 func parseLock(lock string) ([]Pin, error) {
 	if len(lock) > maxLock {
 		return nil, fmt.Errorf("the lock has more than %d bytes", maxLock)
@@ -94,7 +94,8 @@ func parseLock(lock string) ([]Pin, error) {
 	return pins, nil
 }
 
-// checkLock reports what is required and not locked, and what does not suit the target.
+// checkLock reports packages that are required but not locked, and packages that do not suit the
+// target.
 func checkLock(pins []Pin, target *Target, texts []string) error {
 	versions := map[string]string{}
 	for name, v := range target.Has {

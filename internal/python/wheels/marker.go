@@ -14,10 +14,10 @@ import (
 
 var tokenForm = lazyregexp.New(`^(?:\s+)?(\(|\)|"[^"]*"|'[^']*'|~=|===?|!=|<=|>=|<|>|[a-z_]+(?:\.[a-z_]+)?)`)
 
-// maxMarkerDepth bounds the parentheses inside one another.
+// maxMarkerDepth bounds the nesting of parentheses.
 const maxMarkerDepth = 20
 
-// marker is a condition that is being read, and the facts that it is about.
+// marker is a condition being parsed, and the facts that it refers to.
 type marker struct {
 	tokens []string
 	facts  map[string]string
@@ -25,7 +25,7 @@ type marker struct {
 	depth  int
 }
 
-// holds reports whether a condition holds for facts and any of the extras.
+// holds reports whether a condition holds for the facts and any of the extras.
 func holds(text string, facts map[string]string, extras []string) (bool, error) {
 	if text == "" {
 		return true, nil
@@ -50,7 +50,7 @@ func holds(text string, facts map[string]string, extras []string) (bool, error) 
 	return result, nil
 }
 
-// next takes the next token; it is empty at the end.
+// next consumes the next token; it returns an empty string at the end.
 func (m *marker) next() string {
 	if len(m.tokens) == 0 {
 		return ""
@@ -60,7 +60,7 @@ func (m *marker) next() string {
 	return token
 }
 
-// takes takes the next token if it is the given one.
+// takes consumes the next token if it is the given one, and reports whether it was.
 func (m *marker) takes(token string) bool {
 	if len(m.tokens) == 0 || m.tokens[0] != token {
 		return false
@@ -89,7 +89,7 @@ func (m *marker) readAnd() (bool, error) {
 	return result, err
 }
 
-// readOne reads a comparison, or a condition in parentheses.
+// readOne parses a comparison, or a condition in parentheses.
 func (m *marker) readOne() (bool, error) {
 	if m.takes("(") {
 		if m.depth++; m.depth > maxMarkerDepth {
@@ -125,7 +125,7 @@ func (m *marker) readOne() (bool, error) {
 	return compareFacts(a, operator, b, aIsVersion || bIsVersion)
 }
 
-// compareExtra compares the extras that are asked for with a name.
+// compareExtra compares the requested extras with a name.
 func (m *marker) compareExtra(left, operator, right string) (bool, error) {
 	name := left
 	if left == "extra" {
@@ -145,7 +145,7 @@ func (m *marker) compareExtra(left, operator, right string) (bool, error) {
 	return false, fmt.Errorf("cannot compare extra with the operator %q", operator)
 }
 
-// value returns what a token stands for, and whether it is the name of a version.
+// value returns the value of a token, and whether the token is the name of a version.
 func (m *marker) value(token string) (text string, isVersion bool, err error) {
 	if len(token) >= 2 && (token[0] == '"' || token[0] == '\'') {
 		return token[1 : len(token)-1], false, nil
@@ -157,7 +157,7 @@ func (m *marker) value(token string) (text string, isVersion bool, err error) {
 	return text, strings.HasSuffix(token, "_version") && token != "platform_version", nil
 }
 
-// compareFacts compares as versions, if one is a version, or as texts.
+// compareFacts compares two values as versions, if either is a version, or else as texts.
 func compareFacts(a, operator, b string, asVersions bool) (bool, error) {
 	switch operator {
 	case "in":

@@ -9,12 +9,12 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// requirement is a package that a user or another package asks for.
+// requirement is a package requested by a user or another package.
 type requirement struct {
 	name   string // normalised
 	extras []string
-	spec   string // comparisons of versions, empty for any version
-	marker string // the condition, empty for none
+	spec   string // version comparisons, or empty for any version
+	marker string // condition, or empty
 }
 
 // maxRequirement bounds a requirement, in bytes.
@@ -29,12 +29,12 @@ var (
 	separator = lazyregexp.New(`[-_.]+`)
 )
 
-// Normalise returns the one spelling of a package's name.
+// Normalise returns the canonical spelling of a package's name.
 func Normalise(name string) string {
 	return strings.ToLower(separator.ReplaceAllString(name, "-"))
 }
 
-// parseRequirement reads a requirement as packages and pip's users write it.
+// parseRequirement parses a requirement as written in packages and by users of pip.
 func parseRequirement(text string) (requirement, error) {
 	if len(text) > maxRequirement {
 		return requirement{}, fmt.Errorf("a requirement has %d bytes, more than %d",
@@ -70,7 +70,7 @@ func allows(spec string, v version.Version) (bool, error) {
 	}
 	for part := range strings.SplitSeq(spec, ",") {
 		if strings.TrimSpace(part) == "" {
-			continue // a comma at the end is allowed
+			continue // a trailing comma is allowed
 		}
 		if !specForm.MatchString(part) {
 			return false, fmt.Errorf("cannot read the version %q: "+
@@ -88,7 +88,7 @@ func allows(spec string, v version.Version) (bool, error) {
 	return true, nil
 }
 
-// namesPrerelease reports whether a spec names a pre-release, which then may be taken.
+// namesPrerelease reports whether a spec names a pre-release, which may then be chosen.
 func namesPrerelease(spec string) bool {
 	for part := range strings.SplitSeq(spec, ",") {
 		if found := specForm.FindStringSubmatch(part); found != nil {

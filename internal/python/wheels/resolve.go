@@ -18,21 +18,21 @@ const (
 	maxPasses   = 60
 )
 
-// Options say where packages come from and where they are kept.
+// Options configure where packages come from and where they are kept.
 type Options struct {
 	// Index is the URL of the index. Empty means PyPI.
 	Index string
-	// CacheDir keeps wheels by their digests. The user's cache is the place for it.
+	// CacheDir keeps wheels by digest. It should be in the user's cache.
 	CacheDir string
-	// Progress receives a line before each download. Nil receives none.
+	// Progress receives a line before each download. It may be nil.
 	Progress io.Writer
 }
 
-// Pin is one package in one version, and the wheel that it comes from.
+// Pin is one version of a package, and the wheel that contains it.
 type Pin struct {
 	// Name is normalised, File the file name of the wheel, and SHA256 its digest in hex.
 	Name, Version, File, URL, SHA256 string
-	// Path is where the wheel lies in the cache.
+	// Path is the path of the wheel in the cache.
 	Path string
 }
 
@@ -42,13 +42,13 @@ type resolver struct {
 
 	target *Target
 	index  *index
-	files  map[string][]file       // by package, as the index has them
+	files  map[string][]file       // by package, as listed by the index
 	opened map[string]*wheelReader // by digest; closed by close
 	paths  map[string]string       // by digest
 }
 
-// Resolve finds and fetches the packages that the texts require, and all that these depend on.
-// They are sorted by name. Packages that the target has, in an allowed version, are left out.
+// Resolve finds and fetches the packages that the texts require, and their dependencies. They are
+// sorted by name. Packages that the target has in an allowed version are left out.
 func Resolve(ctx context.Context, target Target, texts []string, options Options) ([]Pin, error) {
 	x, err := openIndex(options.Index)
 	if err != nil {
@@ -75,17 +75,17 @@ func Resolve(ctx context.Context, target Target, texts []string, options Options
 	return r.resolve(ctx, roots)
 }
 
-// wish is all that is wanted of one package.
+// wish is the combined requirements for one package.
 type wish struct {
 	specs  []string
 	extras map[string]bool
-	by     []string // each spec, and who wants it
+	by     []string // each spec, and its origin
 }
 
 // wishes are all wishes, by package.
 type wishes map[string]*wish
 
-// add notes a requirement. It reports whether the package or one of its extras is new.
+// add adds a requirement. It reports whether the package or one of its extras is new.
 func (w wishes) add(wanted *requirement, by string) (isNew bool) {
 	one := w[wanted.name]
 	if one == nil {
@@ -104,7 +104,7 @@ func (w wishes) add(wanted *requirement, by string) (isNew bool) {
 	return isNew
 }
 
-// resolve repeats until the chosen packages want no other ones.
+// resolve repeats until the chosen packages require no further ones.
 func (r *resolver) resolve(ctx context.Context, roots []requirement) ([]Pin, error) {
 	chosen := map[string]file{}
 	for range maxPasses {
@@ -127,7 +127,7 @@ func (r *resolver) resolve(ctx context.Context, roots []requirement) ([]Pin, err
 	return nil, errors.New("cannot find compatible versions: give some versions yourself, as NAME==VERSION")
 }
 
-// gather collects what the roots and the chosen packages want.
+// gather collects the requirements of the roots and of the chosen packages.
 func (r *resolver) gather(
 	ctx context.Context, roots []requirement, chosen map[string]file,
 ) (wishes, error) {
@@ -165,7 +165,7 @@ func (r *resolver) gather(
 	return wishes, nil
 }
 
-// requirementsOf returns what a chosen package wants, on the target and with these extras.
+// requirementsOf returns the requirements of a chosen package, on the target and with these extras.
 func (r *resolver) requirementsOf(
 	ctx context.Context, f *file, extras []string,
 ) ([]requirement, error) {
@@ -192,7 +192,7 @@ func (r *resolver) requirementsOf(
 	return list, nil
 }
 
-// open fetches a wheel and reads what it is.
+// open fetches a wheel and reads its metadata.
 func (r *resolver) open(ctx context.Context, f *file) (*wheelReader, error) {
 	if w := r.opened[f.sha256]; w != nil {
 		return w, nil
@@ -264,6 +264,6 @@ func (r *resolver) say(format string, args ...any) {
 
 func (r *resolver) close() {
 	for _, w := range r.opened {
-		_ = w.Close() // it was only read
+		_ = w.Close() // only read from
 	}
 }

@@ -11,12 +11,12 @@ import (
 type Target struct {
 	// Python is its version, such as "3.13.5".
 	Python string
-	// Machine is the processor as wheels name it, such as "x86_64". Empty takes wheels of pure
-	// Python alone.
+	// Machine is the processor as named in wheels, such as "x86_64". If it is empty, only pure
+	// Python wheels are accepted.
 	Machine string
-	// Glibc is the minor version of glibc 2 that it has, if it has a Machine.
+	// Glibc is the minor version of the target's glibc 2, if Machine is set.
 	Glibc int
-	// Has are the versions of the packages that are there, by normalised name.
+	// Has are the versions of the packages already present, by normalised name.
 	Has map[string]string
 	// Help completes an error about a package without a wheel for this target.
 	Help func(name string) string
@@ -35,7 +35,7 @@ func (t *Target) minor() int {
 	return n
 }
 
-// facts are what the conditions of requirements may ask about.
+// facts returns the facts that the conditions of requirements may refer to.
 func (t *Target) facts() map[string]string {
 	facts := map[string]string{
 		"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux",
@@ -51,8 +51,8 @@ func (t *Target) facts() map[string]string {
 	return facts
 }
 
-// rank says how well a wheel with these tags fits, -1 if it does not. A wheel that was
-// compiled for the target is better than one of pure Python.
+// rank returns how well a wheel with these tags fits, or -1 if it does not. A wheel compiled for
+// the target ranks above one of pure Python.
 func (t *Target) rank(tags wheelTags) int {
 	best := -1
 	for _, python := range tags.python {
@@ -88,15 +88,15 @@ func (t *Target) rankOne(python, abi, platform string) int {
 	return -1
 }
 
-// isAtMost reports whether a tag such as cp310 begins so and is of this minor version or an
-// older one.
+// isAtMost reports whether a tag such as cp310 has this prefix and a minor version of at most
+// minor.
 func isAtMost(tag, start string, minor int) bool {
 	n, err := strconv.Atoi(strings.TrimPrefix(tag, start))
 	return strings.HasPrefix(tag, start) && err == nil && n >= 0 && n <= minor
 }
 
-// rankPlatform returns the minor version of glibc that a platform asks for, -1 if the target
-// cannot be it.
+// rankPlatform returns the minor version of glibc that a platform requires, or -1 if the target
+// does not match.
 func (t *Target) rankPlatform(platform string) int {
 	name, isOurs := strings.CutSuffix(platform, "_"+t.Machine)
 	if t.Machine == "" || !isOurs {
@@ -119,20 +119,20 @@ func (t *Target) rankPlatform(platform string) int {
 	return min(n, 99)
 }
 
-// wheelTags are what a wheel's file name says of where it runs.
+// wheelTags are the compatibility tags in a wheel's file name.
 type wheelTags struct{ python, abi, platform []string }
 
-// wheelName is what a wheel's file name says.
+// wheelName is the information in a wheel's file name.
 type wheelName struct {
 	name    string // normalised
 	version string
 	tags    wheelTags
 }
 
-// isPure reports whether the wheel says that it has nothing compiled.
+// isPure reports whether the wheel is declared to contain no compiled code.
 func (w *wheelName) isPure() bool { return slices.Equal(w.tags.platform, []string{"any"}) }
 
-// parseWheelName reads NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl.
+// parseWheelName parses NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl.
 func parseWheelName(file string) (wheelName, bool) {
 	base, isWheel := strings.CutSuffix(file, ".whl")
 	parts := strings.Split(base, "-")

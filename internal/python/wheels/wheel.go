@@ -17,34 +17,34 @@ import (
 	version "github.com/aquasecurity/go-pep440-version"
 )
 
-// Bounds of a wheel, checked before anything of it is unpacked.
+// Bounds of a wheel, checked before anything is unpacked.
 const (
 	maxWheel    = 1 << 30  // bytes, packed
-	maxUnpacked = 4 << 30  // bytes, of all files
-	maxFile     = 1 << 30  // bytes, of one
+	maxUnpacked = 4 << 30  // bytes, all files
+	maxFile     = 1 << 30  // bytes, each file
 	maxEntries  = 50_000   // files
 	maxName     = 400      // bytes of a path
-	maxDepth    = 30       // folders inside one another
-	maxRatio    = 200      // unpacked to packed, of a file above freeRatio
+	maxDepth    = 30       // nesting of folders
+	maxRatio    = 200      // unpacked to packed, for a file above freeRatio
 	freeRatio   = 16 << 20 // libraries have padding
 	maxMetadata = 4 << 20  // bytes
 	maxRequires = 2_000
 )
 
-// wheelReader is an open wheel whose names and sizes have been checked.
+// wheelReader is an open wheel with checked names and sizes.
 type wheelReader struct {
-	file     string // its file name
+	file     string // file name
 	archive  *zip.ReadCloser
-	files    map[string]*zip.File // by the path that the file is installed at
+	files    map[string]*zip.File // by installed path
 	name     string               // normalised, from its metadata
-	version  string               // in its one spelling
+	version  string               // in canonical spelling
 	requires []string
 }
 
 // Close closes the wheel's file.
 func (w *wheelReader) Close() error { return w.archive.Close() }
 
-// openWheel opens the wheel at a path. It unpacks nothing but the metadata.
+// openWheel opens the wheel at a path. It unpacks only the metadata.
 func openWheel(at, file string) (w *wheelReader, err error) {
 	info, err := os.Stat(at)
 	if err != nil {
@@ -70,7 +70,7 @@ func openWheel(at, file string) (w *wheelReader, err error) {
 	return w, nil
 }
 
-// list checks the names and sizes of all files, and notes where each is installed.
+// list checks the names and sizes of all files, and records where each is installed.
 func (w *wheelReader) list() error {
 	if len(w.archive.File) > maxEntries {
 		return fmt.Errorf("it has %d files, more than %d", len(w.archive.File), maxEntries)
@@ -101,7 +101,7 @@ func (w *wheelReader) list() error {
 	return w.checkFolders()
 }
 
-// checkFolders refuses a path that is a file and a folder.
+// checkFolders refuses a path that is both a file and a folder.
 func (w *wheelReader) checkFolders() error {
 	for name := range w.files {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
@@ -131,9 +131,9 @@ func checkEntry(f *zip.File) error {
 	return nil
 }
 
-// placeOf returns where a file is installed. Of the folder NAME.data, only libraries are: its
-// scripts and headers are for people at a shell. Files that make Python run code when it
-// starts are never installed.
+// placeOf returns where a file is installed. From the folder NAME.data, only libraries are
+// installed: its scripts and headers are for use in a shell. Files that make Python run code at
+// startup are never installed.
 func placeOf(name string) (place string, isWanted bool) {
 	top, rest, _ := strings.Cut(name, "/")
 	if strings.HasSuffix(top, ".data") {
@@ -146,7 +146,7 @@ func placeOf(name string) (place string, isWanted bool) {
 	return name, !runsAtStart(name)
 }
 
-// runsAtStart reports whether Python runs a file of this name when it starts.
+// runsAtStart reports whether Python runs a file with this name at startup.
 func runsAtStart(name string) bool {
 	top, _, _ := strings.Cut(name, "/")
 	module, _, _ := strings.Cut(top, ".")
@@ -188,7 +188,7 @@ func (w *wheelReader) readMetadata() error {
 	return nil
 }
 
-// infoFolder returns the one folder NAME.dist-info.
+// infoFolder returns the only folder NAME.dist-info.
 func (w *wheelReader) infoFolder() (string, error) {
 	found := ""
 	for name := range w.files {
@@ -207,7 +207,7 @@ func (w *wheelReader) infoFolder() (string, error) {
 	return found, nil
 }
 
-// readEntry unpacks a file, and no more of it than it says.
+// readEntry unpacks a file, up to its declared size.
 func readEntry(f *zip.File) (string, error) {
 	in, err := f.Open()
 	if err != nil {

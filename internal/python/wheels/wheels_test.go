@@ -18,12 +18,12 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/wheelindex"
 )
 
-// pure is the target of tests that do not need another one.
+// pure is the target of tests that do not need a specific one.
 func pure() Target {
 	return Target{Python: "3.13.5", Help: func(name string) string { return "advice on " + name }}
 }
 
-// resolve resolves with an index of these wheels.
+// resolve resolves requirements with an index of these wheels.
 func resolve(t *testing.T, target Target, wanted []string, has ...wheelindex.Wheel) ([]Pin, error) {
 	t.Helper()
 	server := wheelindex.Start(has...)
@@ -185,7 +185,7 @@ type entry struct {
 	mode       fs.FileMode
 }
 
-// archive returns a wheel of the package a with these entries, as they are.
+// archive returns a wheel of the package a with exactly these entries.
 func archive(t *testing.T, entries ...entry) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -388,7 +388,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// FuzzRequirement reads requirements and their conditions, which packages write.
+// FuzzRequirement parses requirements and their conditions, which packages write.
 func FuzzRequirement(f *testing.F) {
 	f.Add(`a[b,c] (>=1,<2) ; python_version < "3" and extra == "b"`)
 	f.Add("a~=1.0.*;((((")
@@ -401,7 +401,7 @@ func FuzzRequirement(f *testing.F) {
 	})
 }
 
-// FuzzPage reads what an index says.
+// FuzzPage parses an index's answers.
 func FuzzPage(f *testing.F) {
 	f.Add([]byte(`{"meta":{"api-version":"1.0"},"files":[{"filename":"a-1-py3-none-any.whl",` +
 		`"url":"b","hashes":{"sha256":"` + strings.Repeat("0", 64) + `"},"requires-python":">=3","yanked":"x"}]}`))
@@ -425,7 +425,8 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// FuzzWheel opens archives: no name leads out of the folder, and no file has more than it says.
+// FuzzWheel opens archives: no name leads out of the folder, and no file has more bytes than
+// declared.
 func FuzzWheel(f *testing.F) {
 	f.Add(wheelindex.Official().Data)
 	f.Add(wheelindex.Make("a-1-py3-none-any.whl", []string{"b"}, map[string]string{"a.py": "1"}).Data)
@@ -484,7 +485,7 @@ func TestALockIsFollowed(t *testing.T) {
 	}
 }
 
-// FuzzLock reads locks, which are files of users.
+// FuzzLock parses locks, which are files of users.
 func FuzzLock(f *testing.F) {
 	f.Add("a==1 --hash=sha256:" + strings.Repeat("0", 64) + " # a-1-py3-none-any.whl https://example.com/a\n")
 	target := pure()

@@ -1,4 +1,4 @@
-// Package abilities reads from a tier's description what the tier can run.
+// Package abilities derives from a tier's description what the tier can run.
 package abilities
 
 import (
@@ -7,12 +7,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// RunsWholeLanguage reports whether a tier runs all of its language. A tier that runs code
-// made at run time cannot choose what it runs.
+// RunsWholeLanguage reports whether a tier runs its whole language. A tier that runs code generated
+// at run time cannot restrict what it runs.
 func RunsWholeLanguage(info *tiers.Info) bool { return info.Has(tiers.FeatureDynamic) }
 
-// LacksModule reports whether a tier is known to lack the module of a dotted name. Without a
-// list, it is not known. Tiers check the packages of Go snippets themselves, before they run.
+// LacksModule reports whether a tier is known to lack the module of a dotted name. Without a list
+// of modules, none is known to be missing. Tiers check the packages of Go snippets themselves
+// before running them.
 func LacksModule(info *tiers.Info, language tiers.Language, module string) bool {
 	if language != tiers.Python || info.Modules == nil {
 		return false

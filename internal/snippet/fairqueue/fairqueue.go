@@ -1,9 +1,9 @@
-// Package fairqueue shares a few places among many tenants. Each tenant waits in a separate
-// line, and the lines take turns, so a tenant that asks often delays only itself. Within a line,
-// callers that keep their place for a short time go before the others, with exceptions, so that
-// those get on as well. And while quick callers come, one place of several is kept for them: they
-// need not wait until a slow one gives up its place. The last of the other places rests half of that
-// time.
+// Package fairqueue shares a few places among many tenants. Each tenant waits in a separate line,
+// and the lines take turns, so a tenant that asks often delays only itself. Within a line, callers
+// that keep their place briefly go before the others, with exceptions, so that the others advance
+// as well. While quick callers keep coming, one of several places is reserved for them, so they
+// need not wait for a slow caller to give up its place. The last of the other places rests half of
+// that time.
 package fairqueue
 
 import (
@@ -16,30 +16,30 @@ import (
 	"time"
 )
 
-// ErrFull says that a tenant's line is full.
+// ErrFull reports that a tenant's line is full.
 var ErrFull = errors.New("the queue is full")
 
-// Queue gives out places. It is safe for concurrent use.
+// Queue assigns places. It is safe for concurrent use.
 type Queue struct {
 	places    int
 	longest   int
 	waiting   atomic.Int64
-	newcomers atomic.Int64 // of those that wait
+	newcomers atomic.Int64 // number of waiting newcomers
 
 	mu       sync.Mutex
 	free     int
-	slow     int              // places of slow callers
-	quickAt  time.Time        // when a quick caller came last
-	slowAt   time.Time        // when a slow caller got its place last
-	restsTo  time.Time        // until then, slow callers rest
-	retry    *time.Timer      // ends the time for which a free place is kept, nil if none is
-	lines    map[string]*line // of the tenants that wait
+	slow     int              // places held by slow callers
+	quickAt  time.Time        // last arrival of a quick caller
+	slowAt   time.Time        // last time a slow caller received a place
+	restsTo  time.Time        // slow callers rest until then
+	retry    *time.Timer      // ends the time for which a free place is reserved; may be nil
+	lines    map[string]*line // lines of waiting tenants
 	turns    []*line          // the same lines, in the order of their turns
 	arrivals signal           // of callers
 	fresh    signal           // of callers in Enter
 }
 
-// signal is a channel that is closed with the next event, nil while nobody asks for it.
+// signal holds a channel that is closed at the next event; it is nil until requested.
 type signal struct{ next chan struct{} }
 
 func (s *signal) raise() {
@@ -60,26 +60,26 @@ func (s *signal) ask(hasCome bool) <-chan struct{} {
 	return s.next
 }
 
-// line is the waiting callers of one tenant, the first one first.
+// line holds the waiting callers of one tenant, in order.
 type line struct {
 	tenant      string
 	quick, slow []*caller
-	passed      int // quick callers that went before a slow one since the last one
+	passed      int // quick callers that have gone first since the last slow one
 }
 
-// mostPassed is how many quick callers of a tenant may go before a slow one.
+// mostPassed bounds how many quick callers of a tenant may go before a slow one.
 const mostPassed = 4
 
-// keptFor is how long one place is kept for quick callers, from the last one that came. Slow callers
-// have the last place beside it half of that time: they rest as long as one of them has had it, and
-// mostRest at most.
+// keptFor is how long one place is reserved for quick callers, after the last one arrived. Half of
+// that time, slow callers may have the last of the other places: after it, they rest for as long as
+// one of them had it, but at most mostRest.
 const (
 	keptFor  = 50 * time.Millisecond
 	mostRest = 20 * time.Millisecond
 )
 
-// next takes the next caller out of a line that is not empty, nil if only slow ones wait, and may not
-// have a place.
+// next removes the next caller from a non-empty line. It returns nil if only slow callers wait and
+// may not have a place.
 func (l *line) next(admitsSlow bool) *caller {
 	from := &l.quick
 	switch {
@@ -99,7 +99,7 @@ func (l *line) next(admitsSlow bool) *caller {
 	return c
 }
 
-// of returns the callers of the line among which a caller waits.
+// of returns the line's list of callers that a caller waits in.
 func (l *line) of(c *caller) *[]*caller {
 	if c.isSlow {
 		return &l.slow
@@ -107,45 +107,44 @@ func (l *line) of(c *caller) *[]*caller {
 	return &l.quick
 }
 
-// caller waits for its place.
+// caller is waiting for a place.
 type caller struct {
 	ready      chan struct{}
-	isNewcomer bool // it has had no place yet
-	isSlow     bool // it keeps its place for long
+	isNewcomer bool // it has not had a place yet
+	isSlow     bool // it keeps its place for a long time
 }
 
-// New returns a queue for so many places, in which at most longest callers of a tenant wait.
+// New returns a queue for a number of places. At most longest callers of a tenant may wait.
 func New(places, longest int) *Queue {
 	return &Queue{places: places, free: places, longest: longest, lines: map[string]*line{}}
 }
 
-// Enter waits for a place. Without an error, Leave must be called when the place is free
-// again. The error is the context's cause or [ErrFull].
+// Enter waits for a place. If it succeeds, Leave must be called to free the place. The error is the
+// context's cause or [ErrFull].
 func (q *Queue) Enter(ctx context.Context, tenant string) error {
 	return q.enter(ctx, tenant, q.longest, caller{isNewcomer: true})
 }
 
-// Return is Enter for a caller that had a place before: no line is too long for it. A slow one keeps
-// its places for long: it calls LeaveSlow instead of Leave.
+// Return is like Enter, for a caller that has had a place before: no line is too long for it. A
+// slow caller keeps its places for a long time and calls LeaveSlow instead of Leave.
 func (q *Queue) Return(ctx context.Context, tenant string, isSlow bool) error {
 	return q.enter(ctx, tenant, math.MaxInt, caller{isSlow: isSlow})
 }
 
-// HasWaiting reports whether anybody waits.
+// HasWaiting reports whether any caller is waiting.
 func (q *Queue) HasWaiting() bool { return q.waiting.Load() > 0 }
 
-// HasNewcomers reports whether a caller waits in Enter.
+// HasNewcomers reports whether any caller is waiting in Enter.
 func (q *Queue) HasNewcomers() bool { return q.newcomers.Load() > 0 }
 
-// Arrival returns a channel that is closed as soon as a caller waits, and Newcomer one that is closed
-// as soon as a caller waits in Enter.
+// Arrival returns a channel that is closed as soon as a caller waits.
 func (q *Queue) Arrival() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.arrivals.ask(q.HasWaiting())
 }
 
-// Newcomer is like Arrival.
+// Newcomer returns a channel that is closed as soon as a caller waits in Enter.
 func (q *Queue) Newcomer() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -175,17 +174,17 @@ func (q *Queue) enter(ctx context.Context, tenant string, longest int, as caller
 	}
 }
 
-// join takes a free place, or a place in the tenant's line: then the caller is not nil.
+// join takes a free place, or a position in the tenant's line: then the returned caller is not nil.
 func (q *Queue) join(tenant string, longest int, as caller) (*caller, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !as.isSlow {
 		q.quickAt = time.Now()
 	}
-	// If nobody quick waits for a free place, those that do are slow.
+	// If no quick caller waits for a free place, all waiting callers are slow.
 	if q.free > 0 && (!as.isSlow || len(q.turns) == 0 && q.admitsSlow()) {
 		q.take(as.isSlow)
-		return nil, nil //nolint:nilnil // documented: it has its place
+		return nil, nil //nolint:nilnil // documented: the caller has its place
 	}
 
 	l := q.lines[tenant]
@@ -205,14 +204,14 @@ func (q *Queue) join(tenant string, longest int, as caller) (*caller, error) {
 	if c.isNewcomer {
 		q.fresh.raise()
 	}
-	q.giveOut() // a place may be free that was kept until now
+	q.giveOut() // a reserved place may have become free
 	return c, nil
 }
 
 // admitsSlow reports whether a slow caller may have a free place.
 func (q *Queue) admitsSlow() bool { return q.slowWait() <= 0 }
 
-// slowWait is how long a slow caller has to wait for a free place.
+// slowWait returns how long a slow caller must wait for a free place.
 func (q *Queue) slowWait() time.Duration {
 	kept := keptFor - time.Since(q.quickAt)
 	switch {
@@ -232,7 +231,7 @@ func (q *Queue) take(isSlow bool) {
 	}
 }
 
-// count adds to the number of those that wait.
+// count changes the number of waiting callers.
 func (q *Queue) count(c *caller, n int64) {
 	q.waiting.Add(n)
 	if c.isNewcomer {
@@ -240,7 +239,7 @@ func (q *Queue) count(c *caller, n int64) {
 	}
 }
 
-// quit takes a caller out of its line, and reports whether it was still there.
+// quit removes a caller from its line, and reports whether it was still there.
 func (q *Queue) quit(tenant string, c *caller) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -260,7 +259,7 @@ func (q *Queue) quit(tenant string, c *caller) bool {
 	return true
 }
 
-// removeEmpty forgets a line without callers.
+// removeEmpty removes a line without callers.
 func (q *Queue) removeEmpty(l *line) {
 	if len(l.quick)+len(l.slow) > 0 {
 		return
@@ -271,10 +270,10 @@ func (q *Queue) removeEmpty(l *line) {
 	}
 }
 
-// Leave gives a place to the next line.
+// Leave passes a place to the next line.
 func (q *Queue) Leave() { q.leave(false) }
 
-// LeaveSlow is Leave for a slow caller.
+// LeaveSlow is like Leave, for a slow caller.
 func (q *Queue) LeaveSlow() { q.leave(true) }
 
 func (q *Queue) leave(isSlow bool) {
@@ -289,7 +288,7 @@ func (q *Queue) leave(isSlow bool) {
 	q.giveOut()
 }
 
-// giveOut gives free places to those that wait. If one is kept, it tries again later.
+// giveOut assigns free places to waiting callers. If a place is reserved, it tries again later.
 func (q *Queue) giveOut() {
 	for q.free > 0 && len(q.turns) > 0 {
 		if q.giveOne() {
@@ -298,7 +297,7 @@ func (q *Queue) giveOut() {
 		if q.retry == nil {
 			q.retry = time.AfterFunc(q.slowWait(), q.giveKept)
 		} else {
-			q.retry.Reset(q.slowWait()) // a place that came back may make it shorter
+			q.retry.Reset(q.slowWait()) // a returned place may shorten the wait
 		}
 		return
 	}
@@ -311,7 +310,8 @@ func (q *Queue) giveKept() {
 	q.giveOut()
 }
 
-// giveOne gives a place to the first line with a caller that may have it, if there is one.
+// giveOne assigns a place to the first line with an eligible caller. It reports whether there was
+// one.
 func (q *Queue) giveOne() bool {
 	admitsSlow := q.admitsSlow()
 	for i, l := range q.turns {

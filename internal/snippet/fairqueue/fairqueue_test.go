@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestLinesTakeTurns has one tenant with many callers and two with a few.
+// TestLinesTakeTurns uses one tenant with many callers and two with a few.
 func TestLinesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(1, 100)
@@ -89,7 +89,7 @@ func TestAFullLineRefusesOnlyItsTenant(t *testing.T) {
 	})
 }
 
-// TestNoPlaceIsLost has callers that give up at any time.
+// TestNoPlaceIsLost uses callers that give up at any time.
 func TestNoPlaceIsLost(t *testing.T) {
 	const places = 3
 	q := New(places, 50)
@@ -135,7 +135,7 @@ func leaveAs(q *Queue, name string) {
 	}
 }
 
-// TestSlowCallersRestBesideQuickOnes as long as one of them has had its place.
+// TestSlowCallersRestBesideQuickOnes: slow callers rest for as long as one of them had its place.
 func TestSlowCallersRestBesideQuickOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(2, 100)
@@ -171,7 +171,7 @@ func TestSlowCallersRestBesideQuickOnes(t *testing.T) {
 	})
 }
 
-// TestARestEndsForThoseThatWaited: the time for which a place is kept was longer when they came.
+// TestARestEndsForThoseThatWaited: a place was reserved for longer when they arrived.
 func TestARestEndsForThoseThatWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(2, 100)
@@ -198,11 +198,11 @@ func TestARestEndsForThoseThatWaited(t *testing.T) {
 	})
 }
 
-// TestAPlaceIsKeptForQuickCallers while they come: slow ones then share the others.
+// TestAPlaceIsKeptForQuickCallers: while quick callers arrive, slow ones share the other places.
 func TestAPlaceIsKeptForQuickCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(2, 100)
-		var slow atomic.Int64 // that have a place
+		var slow atomic.Int64 // callers that have a place
 		for range 3 {
 			go func() {
 				if err := q.Return(t.Context(), "a", true); err != nil {
@@ -241,14 +241,14 @@ func TestAPlaceIsKeptForQuickCallers(t *testing.T) {
 	})
 }
 
-// TestQuickCallersGoFirst has slow callers of one tenant, which do not wait for ever.
+// TestQuickCallersGoFirst uses slow callers of one tenant, which must not wait forever.
 func TestQuickCallersGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(1, 100)
 		if err := q.Enter(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
-		var order []string // of callers that have the only place
+		var order []string // of callers with the only place
 		wait := func(name string, n int) {
 			for range n {
 				go func() {
@@ -292,7 +292,7 @@ func TestAnArrivalIsSeen(t *testing.T) {
 			}
 		}()
 		<-arrival
-		<-q.Arrival() // it waits still
+		<-q.Arrival() // it is still waiting
 		<-q.Newcomer()
 		q.Leave()
 		synctest.Wait()

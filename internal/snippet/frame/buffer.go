@@ -7,7 +7,7 @@ import (
 )
 
 // A Buffer cuts frames from bytes that its caller reads. Unlike a Reader, it can skip a damaged
-// part of the stream. It has one user at a time.
+// part of the stream. It does not support concurrent use.
 type Buffer struct {
 	// Max bounds a payload, in bytes.
 	Max int
@@ -25,8 +25,8 @@ func (b *Buffer) Add(part []byte) {
 	b.data = append(b.data, part...)
 }
 
-// room returns the room to make for at least need bytes: as much as the first frame takes,
-// once a good part of it has come. A header alone may lie about its frame.
+// room returns the capacity to allocate for at least need bytes: enough for the first frame, once a
+// good part of it has arrived. A header alone may lie about its frame.
 func (b *Buffer) room(need int) int {
 	if len(b.data) >= headerSize {
 		whole := headerSize + int64(binary.LittleEndian.Uint32(b.data))
@@ -37,11 +37,11 @@ func (b *Buffer) room(need int) int {
 	return 2 * need
 }
 
-// Len is how many bytes wait to be cut.
+// Len returns the number of buffered bytes.
 func (b *Buffer) Len() int { return len(b.data) }
 
-// Next cuts one frame. ok is false if the buffer does not hold a whole one yet. The
-// payload is valid until the next Add. The error wraps ErrTooLarge.
+// Next cuts one frame. ok is false if the buffer does not contain a whole frame yet. The payload is
+// valid until the next Add. The error wraps ErrTooLarge.
 func (b *Buffer) Next() (kind byte, payload []byte, ok bool, err error) {
 	if len(b.data) < headerSize {
 		return 0, nil, false, nil
@@ -65,8 +65,8 @@ func (b *Buffer) Next() (kind byte, payload []byte, ok bool, err error) {
 	return kind, payload, true, nil
 }
 
-// SkipPast drops everything up to the end of mark and reports whether mark was there.
-// Only the last n bytes are searched: the caller has searched the others.
+// SkipPast drops everything up to the end of mark and reports whether it found mark. It searches
+// only the last n bytes: the caller has searched the rest.
 func (b *Buffer) SkipPast(mark []byte, n int) bool {
 	from := max(0, len(b.data)-n-len(mark))
 	at := bytes.Index(b.data[from:], mark)
@@ -78,9 +78,9 @@ func (b *Buffer) SkipPast(mark []byte, n int) bool {
 	return true
 }
 
-// AppendHeader appends the header of a frame whose payload has size bytes.
+// AppendHeader appends the header of a frame with a payload of size bytes.
 func AppendHeader(to []byte, kind byte, size int) []byte {
-	return append( //nolint:gosec // the caller's bound
+	return append( //nolint:gosec // bounded by the caller
 		binary.LittleEndian.AppendUint32(to, uint32(size)), kind,
 	)
 }

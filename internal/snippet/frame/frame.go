@@ -1,9 +1,9 @@
 // Package frame carries messages over a byte stream, a socket or a pipe,
 // between a host and a guest that may be hostile.
 //
-// A frame is a header of five bytes and a payload: the length of the payload
-// as 4 bytes, least significant first, then 1 byte for its kind. The two ends agree on the
-// kinds and on the content of payloads.
+// A frame is a header of five bytes and a payload: the length of the payload as 4 bytes, least
+// significant first, then 1 byte for its kind. The two ends agree on the kinds and on the contents
+// of payloads.
 //
 // A stream that breaks the rules once cannot be trusted again. After an error, a Reader keeps
 // returning that error.
@@ -21,34 +21,34 @@ import (
 const headerSize = 5
 
 // keep bounds the buffer that a Reader keeps between frames, so that one large frame does not
-// hold memory indefinitely.
+// occupy memory forever.
 const keep = 1 << 20
 
-// step is how much room is made before the first bytes of a payload are there.
-// A header alone must not make the host allocate.
+// step is the allocation before the first bytes of a payload arrive. A header alone must not make
+// the host allocate more.
 const step = 64 << 10
 
 // ErrTooLarge is wrapped by the error for a frame over the maximum.
 var ErrTooLarge = errors.New("frame is larger than its maximum")
 
-// A Reader reads frames. It has one user at a time.
+// A Reader reads frames. It does not support concurrent use.
 type Reader struct {
 	r   io.Reader
 	max int
 	err error
-	// The header is here because one on the stack would be moved to the heap each time.
+	// The header is a field because a local variable would escape to the heap each time.
 	header [headerSize]byte
 	buf    []byte
 }
 
-// NewReader returns a Reader that takes payloads of at most max bytes.
-func NewReader(r io.Reader, max int) *Reader { //nolint:revive,predeclared // max is what it is
+// NewReader returns a Reader that accepts payloads of at most max bytes.
+func NewReader(r io.Reader, max int) *Reader { //nolint:revive,predeclared // max is the right name
 	return &Reader{r: r, max: max}
 }
 
-// Next reads one frame. The payload is valid until the next call. The error is
-// io.EOF if the stream ended between two frames, io.ErrUnexpectedEOF if it
-// ended within one, and wraps ErrTooLarge if the payload is over the maximum.
+// Next reads one frame. The payload is valid until the next call. The error is io.EOF if the stream
+// ended between two frames, and io.ErrUnexpectedEOF if it ended within one; it wraps ErrTooLarge if
+// the payload exceeds the maximum.
 func (r *Reader) Next() (kind byte, payload []byte, err error) {
 	if r.err != nil {
 		return 0, nil, r.err
@@ -58,7 +58,7 @@ func (r *Reader) Next() (kind byte, payload []byte, err error) {
 }
 
 func (r *Reader) next() (byte, []byte, error) {
-	// The header is read alone, so that nothing of the next frame is taken.
+	// The header is read separately, so that no byte of the next frame is consumed.
 	if _, err := io.ReadFull(r.r, r.header[:]); err != nil {
 		return 0, nil, err
 	}
@@ -76,7 +76,7 @@ func (r *Reader) next() (byte, []byte, error) {
 	return r.header[4], payload, err
 }
 
-// fill reads a payload into the buffer, which grows with what has arrived.
+// fill reads a payload into the buffer, which grows with the bytes that arrive.
 func (r *Reader) fill(size int) ([]byte, error) {
 	if cap(r.buf) > keep && size <= keep {
 		r.buf = nil
@@ -97,21 +97,21 @@ func (r *Reader) fill(size int) ([]byte, error) {
 	return r.buf, nil
 }
 
-// A Writer writes frames. It has one user at a time.
+// A Writer writes frames. It does not support concurrent use.
 type Writer struct {
 	w   io.Writer
 	max int
 	buf []byte
 }
 
-// NewWriter returns a Writer that takes payloads of at most max bytes.
-func NewWriter(w io.Writer, max int) *Writer { //nolint:revive,predeclared // max is what it is
+// NewWriter returns a Writer that accepts payloads of at most max bytes.
+func NewWriter(w io.Writer, max int) *Writer { //nolint:revive,predeclared // max is the right name
 	return &Writer{w: w, max: min(max, math.MaxInt32)}
 }
 
-// Write writes one frame with one call of the underlying Write. The payload is
-// its pieces, one after the other. A payload over the maximum writes nothing
-// and gives an error that wraps ErrTooLarge.
+// Write writes one frame with one call of the underlying Write. The payload is the concatenation of
+// the pieces. If it exceeds the maximum, Write writes nothing and returns an error that wraps
+// ErrTooLarge.
 func (w *Writer) Write(kind byte, pieces ...[]byte) error {
 	size := 0
 	for _, piece := range pieces {

@@ -7,11 +7,11 @@ import (
 	"fmt"
 )
 
-// errMessage is wrapped by the error for a payload that is not the message it should be.
+// errMessage is wrapped by the error for a payload that cannot be parsed as the expected message.
 var errMessage = errors.New("cannot parse a message")
 
-// DecodeJSON decodes a payload into message, a pointer. Unknown fields are errors, and so
-// are bytes after the message.
+// DecodeJSON decodes a payload into message, a pointer. Unknown fields and trailing bytes are
+// errors.
 func DecodeJSON(body []byte, message any) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()

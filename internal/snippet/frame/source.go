@@ -2,7 +2,7 @@ package frame
 
 import "embed"
 
-// Source is this package as an image is made with it.
+// Source is the source code of this package, for building images.
 //
 //go:embed buffer.go frame.go json.go source.go
 var Source embed.FS

@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Go calls a host function on a new goroutine, and gives its result to done exactly once. A
-// function that panics or ends its goroutine has failed.
+// Go calls a host function on a new goroutine, and passes its result to done exactly once. A
+// function that panics or ends its goroutine counts as failed.
 func Go(
 	ctx context.Context, log *slog.Logger, host tiers.Host, call tiers.Call,
 	done func(tiers.Value, error),
@@ -23,7 +23,7 @@ func Go(
 	}()
 }
 
-// Await is Go for a caller that waits for the result.
+// Await is like Go, but waits for the result.
 func Await(
 	ctx context.Context, log *slog.Logger, host tiers.Host, call tiers.Call,
 ) (value tiers.Value, err error) {
@@ -36,8 +36,8 @@ func Await(
 	return value, err
 }
 
-// Call calls a host function. A panic becomes an error without its value, which the guest
-// must not see; the log gets value and stack.
+// Call calls a host function. A panic becomes an error without the panic's value, which the guest
+// must not see; value and stack are logged.
 func Call(
 	ctx context.Context, log *slog.Logger, host tiers.Host, call tiers.Call,
 ) (value tiers.Value, err error) {

@@ -1,7 +1,7 @@
-// Package hostcall makes the host calls of a session. A host function is the caller's code:
-// [Call] and [Go] contain its panics. [Gate] bounds the calls that are under way: their
-// number, and the bytes of their arguments and results. A guest can start calls much faster than the
-// host answers them, and the host must not hold more for it than the guest itself could.
+// Package hostcall makes the host calls of a session. A host function is the caller's code: [Call]
+// and [Go] contain its panics. [Gate] bounds the calls under way: their number, and the bytes of
+// their arguments and results. A guest can start calls much faster than the host answers them, and
+// the host must not hold more data for it than the guest itself could.
 package hostcall
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Gate is what calls pass. It is safe for concurrent use.
+// Gate bounds host calls. It is safe for concurrent use.
 type Gate struct {
 	places, bytes *semaphore.Weighted
 	most          int64 // bytes
 }
 
-// New returns a gate for complete limits: HostCallsAtOnce calls run at a time,
-// and all arguments and results together take no more than Memory.
+// New returns a gate for complete limits: at most HostCallsAtOnce calls run at a time, and all
+// arguments and results together occupy at most Memory.
 func New(limits tiers.Limits) *Gate {
 	return &Gate{
 		places: semaphore.NewWeighted(int64(limits.HostCallsAtOnce)),
@@ -29,8 +29,8 @@ func New(limits tiers.Limits) *Gate {
 	}
 }
 
-// Hold counts the bytes of a call's arguments from the request on, or of its result until
-// the guest has it. Unless there is an error, Free must be called afterwards.
+// Hold counts the bytes of a call's arguments from the request on, or of its result until the guest
+// has it. If it succeeds, Free must be called afterwards.
 func (g *Gate) Hold(bytes int) error {
 	if g.bytes.TryAcquire(int64(bytes)) {
 		return nil
@@ -42,12 +42,12 @@ func (g *Gate) Hold(bytes int) error {
 	)
 }
 
-// Free takes back what Hold has counted.
+// Free releases bytes counted by Hold.
 func (g *Gate) Free(bytes int) { g.bytes.Release(int64(bytes)) }
 
-// Enter waits for a place. The error is the context's; without one, Leave must be
-// called when the host function has returned.
+// Enter waits for a place. The error is the context's; if there is none, Leave must be called when
+// the host function has returned.
 func (g *Gate) Enter(ctx context.Context) error { return g.places.Acquire(ctx, 1) }
 
-// Leave gives the place to the next call.
+// Leave passes the place to the next call.
 func (g *Gate) Leave() { g.places.Release(1) }

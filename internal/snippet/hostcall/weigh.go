@@ -2,10 +2,10 @@ package hostcall
 
 import "bytes"
 
-// What a decoded JSON value takes at most on the host beside its text, in bytes.
+// The most memory that a decoded JSON value occupies on the host besides its text, in bytes.
 const (
 	valueCost  = 48  // an interface, and the header of the value behind it
-	objectCost = 300 // a map has room for eight entries from the first one on
+	objectCost = 300 // Weigh returns the memory that the host may need for decoded JSON from a guest, in bytes.
 )
 
 // Weigh returns how much memory the host may need for JSON from a guest once it is decoded,
@@ -15,9 +15,9 @@ func Weigh(data []byte) int {
 	return len(data) + valueCost*values + objectCost*objects
 }
 
-// CountValues returns at least the number of values that a JSON text has down to a depth,
-// without decoding it: 1 is the outermost array or object and its elements. A program calls
-// it before it decodes what a guest wrote, because 90 MB of "[]," become 4 GB.
+// CountValues returns at least the number of values in a JSON text down to a depth, without
+// decoding it: depth 1 covers the outermost array or object and its elements. A program calls it
+// before decoding a guest's text, because 90 MB of "[]," become 4 GB.
 func CountValues(data []byte, depth int) int {
 	values, _ := count(data, depth)
 	return values
@@ -50,8 +50,8 @@ func count(data []byte, depth int) (values, objects int) {
 	return values, objects
 }
 
-// lengthOfString returns the length of the JSON string with which data begins, its quotes
-// included. An open string reaches to the end.
+// lengthOfString returns the length of the JSON string at the start of data, including its quotes.
+// An unterminated string extends to the end.
 func lengthOfString(data []byte) int {
 	for i := 1; ; i++ {
 		quote := bytes.IndexByte(data[i:], '"')

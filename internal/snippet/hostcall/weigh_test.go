@@ -45,7 +45,7 @@ func TestValuesAreCountedDownToADepth(t *testing.T) {
 	}
 }
 
-// FuzzCountValues compares with what the decoder makes.
+// FuzzCountValues compares the count with the decoder's result.
 func FuzzCountValues(f *testing.F) {
 	f.Add(`{"a":[1,"x,\"[",{}],"b":[[],[]]}`, 2)
 	f.Add(strings.Repeat(`[`, 50)+strings.Repeat(`]`, 50), 3)
@@ -66,7 +66,7 @@ func FuzzCountValues(f *testing.F) {
 	})
 }
 
-// TestTheWeightCoversWhatADecoderTakes measures what lists of one kind take once decoded.
+// TestTheWeightCoversWhatADecoderTakes measures the memory of decoded lists of each kind.
 func TestTheWeightCoversWhatADecoderTakes(t *testing.T) {
 	const n = 50_000
 	for _, element := range []string{

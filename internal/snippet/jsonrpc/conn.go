@@ -1,9 +1,8 @@
-// Package jsonrpc speaks JSON-RPC 2.0 over a stream, one message a line. Both ends ask and
-// answer, and any number of requests are under way at once.
+// Package jsonrpc implements JSON-RPC 2.0 over a stream, with one message per line. Both ends send
+// requests and responses, and any number of requests can be under way at once.
 //
-// The peer is hostile. A line is bounded before it is decoded, in bytes and in the memory that
-// its values would take, and so are the requests of the peer under way. A message is decoded
-// strictly.
+// The peer is hostile. A line is bounded before it is decoded, both in bytes and in the memory of
+// its values, and so are the peer's requests under way. Messages are decoded strictly.
 package jsonrpc
 
 import (
@@ -22,32 +21,32 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/hostcall"
 )
 
-// The bounds of a connection.
+// Bounds of a connection.
 const (
-	MaxMessage  = 64 << 20  // bytes of a line
-	maxWeight   = 512 << 20 // bytes that its values take once decoded
+	MaxMessage  = 64 << 20  // bytes per line
+	maxWeight   = 512 << 20 // bytes of its decoded values
 	maxRequests = 1024      // of the peer, under way at once
-	maxHeld     = 1 << 30   // bytes that they all take
+	maxHeld     = 1 << 30   // bytes of all of them
 )
 
-// ErrClosed is the error of a call whose connection has ended before the answer.
+// ErrClosed is the error of a call whose connection ended before the response.
 var ErrClosed = errors.New("the connection has ended")
 
-// errCancelled ends a request that the peer has cancelled.
+// errCancelled is the cause that ends a request cancelled by the peer.
 var errCancelled = errors.New("the client has cancelled the request")
 
-// Handler answers the peer. A *Error crosses the connection as it is; any other error is an
-// internal one, whose text crosses, too.
+// Handler handles the peer's messages. A *Error is sent to the peer as it is; any other error
+// becomes an internal error with the same text.
 type Handler interface {
-	// Begin takes a request. It is called in the order of the messages and delays those that
-	// follow. It returns a function that answers the request on another goroutine. The context
+	// Begin accepts a request. Calls follow the order of the messages, and each delays the messages
+	// after it. Begin returns a function that answers the request on another goroutine. The context
 	// ends when the peer cancels the request or the connection ends.
 	Begin(ctx context.Context, method string, params Raw) (Answer, error)
-	// Notice takes a notification, in the order of the messages, too.
+	// Notice handles a notification, also in the order of the messages.
 	Notice(method string, params Raw) error
 }
 
-// Answer answers a request.
+// Answer computes the result of a request.
 type Answer = func() (result any, err error)
 
 // Conn is a connection. It is safe for concurrent use.
@@ -58,7 +57,7 @@ type Conn struct {
 	log     *slog.Logger
 
 	maxHeld, maxWeight int
-	shared             func(n int) error // nil for none
+	shared             func(n int) error // may be nil
 	refused            func(method string, why *Error)
 
 	writing sync.Mutex
@@ -66,7 +65,7 @@ type Conn struct {
 	mu       sync.Mutex
 	last     int64
 	calls    map[int64]chan *message            // ours
-	requests map[string]context.CancelCauseFunc // of the peer, by ID, until their answers are written
+	requests map[string]context.CancelCauseFunc // of the peer, by ID, until their responses are written
 	held     int
 	warnings int
 	isClosed bool
@@ -74,7 +73,7 @@ type Conn struct {
 	running sync.WaitGroup
 }
 
-// New returns a connection. Serve must be called for answers to arrive.
+// New returns a connection. Responses arrive only while Serve runs.
 func New(in io.Reader, out io.Writer, handler Handler, log *slog.Logger) *Conn {
 	return &Conn{
 		in: bufio.NewReaderSize(in, 64<<10), out: out, handler: handler, log: log,
@@ -83,21 +82,21 @@ func New(in io.Reader, out io.Writer, handler Handler, log *slog.Logger) *Conn {
 	}
 }
 
-// OnRefusal sets a function that is called with each request that is too much to begin it: the
-// handler does not learn of it. Call OnRefusal before Serve.
+// OnRefusal sets a function that is called with each request refused for exceeding a bound: the
+// handler never sees such requests. Call OnRefusal before Serve.
 func (c *Conn) OnRefusal(refused func(method string, why *Error)) { c.refused = refused }
 
-// Bound bounds the bytes that the requests of the peer and the answers that it has not read take
-// together, and each message. Shared, if it is not nil, counts them with those of other
-// connections: it takes n bytes, or refuses them, and gets -n bytes back. Call Bound before Serve.
+// Bound bounds each message, and the total bytes of the peer's requests and the responses that the
+// peer has not read. Shared, if not nil, counts the bytes of several connections: it is called with
+// n to accept or refuse n bytes, and with -n to release them. Call Bound before Serve.
 func (c *Conn) Bound(most int, shared func(n int) error) {
 	c.maxHeld, c.maxWeight = min(most, maxHeld), min(most, maxWeight)
 	c.shared = shared
 }
 
-// Serve reads messages until the stream or the context ends, or a message is too long. It
-// cancels all requests and waits for them. The end of the stream is not an error. A context
-// that has ended is noticed with the next message: close the stream to end a read.
+// Serve reads messages until the stream or the context ends, or a message is too long. It then
+// cancels all requests and waits for them. The end of the stream is not an error. Serve notices the
+// end of the context only at the next message: close the stream to end a read.
 func (c *Conn) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	err := c.readAll(ctx)
@@ -145,11 +144,11 @@ func (c *Conn) readLine() ([]byte, error) {
 	}
 }
 
-// take handles a line. An error ends the connection.
+// take handles one line. An error ends the connection.
 func (c *Conn) take(ctx context.Context, line []byte) error {
 	weight := hostcall.Weigh(line)
 	heavy := c.checkWeight(weight, len(line))
-	m, err := decodeMessage(line, heavy != nil) // leaves parameters and results as they are
+	m, err := decodeMessage(line, heavy != nil) // leaves parameters and results undecoded
 	var wrong *Error
 	switch {
 	case errors.As(err, &wrong):
@@ -171,7 +170,7 @@ func (c *Conn) take(ctx context.Context, line []byte) error {
 	return c.begin(ctx, m, weight)
 }
 
-// refuse ends a request, or the call of ours that a response answers.
+// refuse ends a request, or our call that a response belongs to.
 func (c *Conn) refuse(m *message, why *Error) error {
 	switch {
 	case m.Method == "":
@@ -185,7 +184,7 @@ func (c *Conn) refuse(m *message, why *Error) error {
 	return nil
 }
 
-// checkWeight refuses a message whose values would take too much memory.
+// checkWeight refuses a message whose decoded values would need too much memory.
 func (c *Conn) checkWeight(weight, size int) *Error {
 	if weight <= c.maxWeight {
 		return nil
@@ -195,7 +194,7 @@ func (c *Conn) checkWeight(weight, size int) *Error {
 		humanize.IBytes(uint64(weight)), humanize.IBytes(uint64(c.maxWeight))) //nolint:gosec // not negative
 }
 
-// settle hands a response to its call. One without a call is late or made up.
+// settle passes a response to its call. A response without a call is late or made up.
 func (c *Conn) settle(m *message) {
 	if m.ID.Kind() == 'n' {
 		c.warn("the peer could not read a message", "error", fmt.Sprintf("%.200q", m.Error.Message))
@@ -214,7 +213,7 @@ func (c *Conn) settle(m *message) {
 	}
 }
 
-// notice hands over a notification, which has no answer, not even an error.
+// notice passes on a notification, which has no response, not even an error.
 func (c *Conn) notice(m *message) {
 	var err error
 	if m.Method == cancelMethod {
@@ -227,10 +226,10 @@ func (c *Conn) notice(m *message) {
 	}
 }
 
-// cancelMethod is the notification that ends a request of its sender.
+// cancelMethod is the notification that cancels a request of its sender.
 const cancelMethod = "$/cancel"
 
-// cancelParams are its parameters.
+// cancelParams are the parameters of cancelMethod.
 type cancelParams struct {
 	ID Raw `json:"id"`
 }
@@ -249,11 +248,11 @@ func (c *Conn) cancelRequest(params Raw) error {
 	if cancel, ok := c.requests[key(p.ID)]; ok {
 		cancel(errCancelled)
 	}
-	return nil // without the request, its answer is under way
+	return nil // without the request, its response is under way
 }
 
-// begin answers a request on its own goroutine. It refuses what is too much, because waiting
-// here would keep the answers to our own calls from arriving.
+// begin answers a request on a separate goroutine. It refuses requests beyond the bounds, because
+// waiting here would hold up the responses to our own calls.
 func (c *Conn) begin(ctx context.Context, m *message, size int) error {
 	name := key(m.ID)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -287,12 +286,12 @@ func (c *Conn) begin(ctx context.Context, m *message, size int) error {
 	return nil
 }
 
-// kind is the details of an error that is known by a word.
+// kind is the part of an error's details that names the error by a word.
 type kind struct {
 	Kind string `json:"kind"`
 }
 
-// respond calls answer, unless the request could not begin.
+// respond calls answer, unless the request failed to begin.
 func respond(ctx context.Context, id Raw, answer Answer, err error) *message {
 	var result any
 	if err == nil {
@@ -311,7 +310,7 @@ func respond(ctx context.Context, id Raw, answer Answer, err error) *message {
 	case errors.Is(context.Cause(ctx), errCancelled):
 		cancelled := NewError(CodeCancelled, nil, "%v", errCancelled)
 		if isKnown {
-			cancelled.Data = known.Data // what it has cost
+			cancelled.Data = known.Data // the cost of the request
 		}
 		known = cancelled
 	case !isKnown:
@@ -333,7 +332,7 @@ func (c *Conn) write(m *message) error {
 	return err
 }
 
-// encode returns a message as a line. An answer that is too long becomes an error for the peer.
+// encode returns a message as a line. A response that is too long becomes an error for the peer.
 func (c *Conn) encode(m *message) ([]byte, error) {
 	line, err := encode(m)
 	if err != nil || len(line) <= MaxMessage {
@@ -347,14 +346,15 @@ func (c *Conn) encode(m *message) ([]byte, error) {
 	return encode(&message{ID: m.ID, Error: NewError(CodeServer, kind{"too_large"}, "%v", long)})
 }
 
-// Call asks the peer, and decodes the result into what result points to, unless it is nil. If
-// the context ends, the request is cancelled. An error of the peer is a *Error.
+// Call sends a request to the peer, and decodes the result into the value that result points to,
+// unless result is nil. If the context ends, Call cancels the request. An error of the peer is a
+// *Error.
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
 	return c.call(ctx, method, params, result, false)
 }
 
-// CallToEnd is Call, but it also waits for the answer to a cancelled request: once it has returned,
-// the peer does nothing more for it.
+// CallToEnd is like Call, but also waits for the response to a cancelled request: once it has
+// returned, the peer does no more work for the request.
 func (c *Conn) CallToEnd(ctx context.Context, method string, params, result any) error {
 	return c.call(ctx, method, params, result, true)
 }
@@ -391,7 +391,7 @@ func (c *Conn) call(ctx context.Context, method string, params, result any, toEn
 	return errors.Join(context.Cause(ctx), err)
 }
 
-// readAnswer decodes an answer, of a connection that may have been closed instead.
+// readAnswer decodes a response; the connection may have been closed instead.
 func readAnswer(m *message, isOpen bool, result any) error {
 	switch {
 	case !isOpen:
@@ -413,7 +413,7 @@ func (c *Conn) Notify(method string, params any) error {
 	return c.write(&message{Method: method, Params: raw})
 }
 
-// enlist makes the place for an answer.
+// enlist registers a new call.
 func (c *Conn) enlist() (int64, chan *message, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -432,7 +432,7 @@ func (c *Conn) forget(id int64) {
 	delete(c.calls, id)
 }
 
-// failCalls ends all calls, and those to come.
+// failCalls ends all calls, present and future.
 func (c *Conn) failCalls() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

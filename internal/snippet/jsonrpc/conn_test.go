@@ -20,12 +20,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// handler answers "echo" with its parameters, "wait" when its context ends, "fail" with an
-// error, and "ask" with what the peer answers to "echo".
+// handler answers "echo" with its parameters, "wait" when its context ends, "fail" with an error,
+// and "ask" with the peer's answer to "echo".
 type handler struct {
 	conn    atomic.Pointer[Conn]
-	waiting chan struct{} // gets a value when "wait" has begun
-	ended   atomic.Int64  // the requests "wait" that have ended, which takes a while
+	waiting chan struct{} // receives a value when "wait" has begun
+	ended   atomic.Int64  // requests "wait" that have ended, which takes a while
 	notices chan string
 }
 
@@ -295,8 +295,8 @@ func TestAResultIsBounded(t *testing.T) {
 	}
 }
 
-// TestValuesThatGrowWhenDecodedAreRefused sends 24 MB that a decoder would make a gigabyte of, as
-// a request, as a notification and as an answer.
+// TestValuesThatGrowWhenDecodedAreRefused sends 24 MB that would decode to a gigabyte, as a
+// request, as a notification and as a response.
 func TestValuesThatGrowWhenDecodedAreRefused(t *testing.T) {
 	values := `{"a":[` + strings.Repeat("{},", 8_000_000) + `{}]}`
 	got := talk(t, newHandler(),
@@ -342,7 +342,7 @@ func TestParametersAreDecodedStrictly(t *testing.T) {
 	}
 }
 
-// FuzzConn feeds a connection, whose answers must all be messages.
+// FuzzConn feeds a connection. All of its output must be messages.
 func FuzzConn(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"echo","params":{"a":[1]}}`,

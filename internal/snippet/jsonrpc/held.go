@@ -1,10 +1,11 @@
 package jsonrpc
 
-// smallAnswer is the size up to which an answer does not count, in bytes: there are at most as
-// many of them as requests.
+// smallAnswer is the size up to which a response is not counted, in bytes: the number of such
+// responses is bounded by that of requests.
 const smallAnswer = 4 << 10
 
-// hold counts bytes that the peer makes us keep, and reports whether it may. The caller holds mu.
+// hold counts bytes that the peer makes us keep, and reports whether they are within the bounds.
+// The caller holds mu.
 func (c *Conn) hold(n int) bool {
 	if c.held+n > c.maxHeld || c.shared != nil && c.shared(n) != nil {
 		return false
@@ -21,9 +22,9 @@ func (c *Conn) release(n int) {
 	}
 }
 
-// answer writes the answer to a request of some size. The request counts as under way until its
-// answer's turn to be written comes: a peer that reads nothing cannot make us keep any number of
-// answers.
+// answer writes the response to a request of a given size. The request counts as under way until it
+// is the response's turn to be written: a peer that reads nothing cannot make us keep an unlimited
+// number of responses.
 func (c *Conn) answer(name string, response *message, size int) error {
 	line, err := c.encode(response)
 	held := len(line)
@@ -51,10 +52,10 @@ func (c *Conn) answer(name string, response *message, size int) error {
 	return err
 }
 
-// maxWarnings bounds what a peer makes us log, in lines.
+// maxWarnings bounds the lines that a peer can make us log.
 const maxWarnings = 20
 
-// warn logs what is wrong with a message that has no answer.
+// warn logs a problem with a message that has no response.
 func (c *Conn) warn(text string, args ...any) {
 	if c.warnings++; c.warnings <= maxWarnings { // only the reader of messages warns
 		c.log.Warn(text, args...)

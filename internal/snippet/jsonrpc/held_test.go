@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// unread is the end of a peer that reads nothing for a while.
+// unread is the stream of a peer that reads nothing for a while.
 type unread struct {
-	reads   <-chan struct{} // closed when it begins to read
+	reads   <-chan struct{} // closed when it starts to read
 	written atomic.Int64
 }
 
@@ -23,7 +23,8 @@ func (u *unread) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// sent is what a peer has sent, a bit at a time, so that answers are made meanwhile. It notes its end.
+// sent is the data sent by a peer, in small pieces, so that responses are produced meanwhile. It
+// records its end.
 type sent struct {
 	io.Reader
 	all chan struct{}
@@ -38,8 +39,8 @@ func (s *sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestAnswersThatNobodyReadsAreBounded: a peer sends requests and reads no answer. Soon it can send no
-// more, and gets all answers once it reads.
+// TestAnswersThatNobodyReadsAreBounded: a peer sends requests and reads no responses. Soon it can
+// send no more, and it receives all responses once it reads.
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	const requests = 4 * maxRequests
 	var lines strings.Builder
@@ -54,7 +55,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		select {
 		case <-in.all:
 			t.Error("all requests are taken, but no answer is read")
-		case <-time.After(500 * time.Millisecond): // a slow machine hides the failure
+		case <-time.After(500 * time.Millisecond): // a slow machine would hide the failure
 		}
 	}()
 	if err := c.Serve(t.Context()); err != nil || out.written.Load() != requests {
@@ -65,7 +66,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLargeAnswersThatNobodyReadsAreBounded: what does not fit is refused.
+// TestLargeAnswersThatNobodyReadsAreBounded: responses that do not fit are refused.
 func TestLargeAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	const most, requests = 1 << 20, 20
 	text := strings.Repeat("x", 100_000)
@@ -87,7 +88,7 @@ func TestLargeAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		return nil
 	})
 	go func() {
-		for isFull := false; !isFull; time.Sleep(time.Millisecond) { // the answers are more than fits
+		for isFull := false; !isFull; time.Sleep(time.Millisecond) { // there are more answers than fit
 			c.mu.Lock()
 			isFull = refusals > 0
 			c.mu.Unlock()
@@ -117,7 +118,8 @@ func (c *collected) Write(line []byte) (int, error) {
 	return c.all.Write(line)
 }
 
-// TestWarningsAreBounded: a peer does not fill the log, neither by many messages nor by a long one.
+// TestWarningsAreBounded: a peer cannot fill the log, neither with many messages nor with a long
+// one.
 func TestWarningsAreBounded(t *testing.T) {
 	for _, sent := range []string{
 		strings.Repeat(`{"jsonrpc":"2.0","method":"$/cancel","params":{"what":5}}`+"\n", 1000),

@@ -12,11 +12,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Raw is JSON that is not decoded yet.
+// Raw is undecoded JSON.
 type Raw = jsontext.Value
 
-// The codes of errors that JSON-RPC 2.0 defines, and the one of the Language Server Protocol
-// for a request that its sender has cancelled.
+// The error codes of JSON-RPC 2.0, and the code of the Language Server Protocol for a cancelled
+// request.
 const (
 	CodeParse          = -32700
 	CodeInvalidRequest = -32600
@@ -27,18 +27,18 @@ const (
 	CodeCancelled      = -32800
 )
 
-// Error is the error of a request, as it crosses the connection.
+// Error is the error of a request, as sent over the connection.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
-	// Data has details for programs, nil for none.
+	// Data holds details for programs, or is nil.
 	Data Raw `json:"data,omitempty"`
 }
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// NewError returns an error with details, which must be JSON.
+// NewError returns an error with details, which must be encodable as JSON.
 func NewError(code int, data any, format string, args ...any) *Error {
 	e := &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 	if data != nil {
@@ -47,9 +47,9 @@ func NewError(code int, data any, format string, args ...any) *Error {
 	return e
 }
 
-// Decode decodes parameters or a result strictly into the struct that into points to: it
-// refuses unknown and repeated names, names in other letters, and text that is not UTF-8.
-// Missing parameters are those of an empty object.
+// Decode strictly decodes parameters or a result into the struct that into points to: it refuses
+// unknown and repeated names, names that differ in case, and invalid UTF-8. Missing parameters are
+// treated as an empty object.
 func Decode(params Raw, into any) error {
 	if len(params) == 0 {
 		params = Raw("{}")
@@ -63,7 +63,7 @@ func Decode(params Raw, into any) error {
 	return nil
 }
 
-// describe returns what is wrong with JSON, without the name of the decoder and of Go's types.
+// describe describes a JSON error without the names of the decoder and of Go types.
 func describe(err error) string {
 	var semantic *strict.SemanticError
 	if !errors.As(err, &semantic) {
@@ -90,14 +90,14 @@ type message struct {
 	Error   *Error `json:"error,omitempty"`
 }
 
-// maxID and maxMethod bound what answers and logs repeat, in bytes.
+// maxID and maxMethod bound the parts of messages that responses and logs repeat, in bytes.
 const (
 	maxID     = 200
 	maxMethod = 100
 )
 
-// decodeMessage reads one line. An error is an *Error. Of a heavy message, which is refused, it does
-// not look for repeated names, because that takes memory for each name.
+// decodeMessage decodes one line. An error is a *Error. It does not check a heavy message, which is
+// refused anyway, for repeated names, because that would need memory for each name.
 func decodeMessage(line []byte, isHeavy bool) (*message, error) {
 	m := &message{}
 
@@ -140,12 +140,12 @@ func (m *message) check() error {
 	case m.Method == "" && (m.Result == nil) == (m.Error == nil):
 		return fail("a message has a method, a result or an error")
 	case m.Method == "" && m.ID.Kind() == 'n' && m.Error != nil:
-		return nil //nolint:nilerr // the peer could not read a message of ours
+		return nil //nolint:nilerr // the peer could not read one of our messages
 	}
 	return checkID(m.ID)
 }
 
-// checkID refuses IDs that two programs may not read alike.
+// checkID refuses IDs that two programs may read differently.
 func checkID(id Raw) error {
 	fail := NewError(CodeInvalidRequest, nil, "an id is a string of at most %d bytes or an integer", maxID)
 	if len(id) > maxID {
@@ -183,7 +183,7 @@ func encode(m *message) ([]byte, error) {
 	return line.Bytes(), nil
 }
 
-// marshal returns a value as JSON without repeated escapes of HTML. Nil is an empty object.
+// marshal returns a value as JSON without needless HTML escapes. Nil becomes an empty object.
 func marshal(value any) (Raw, error) {
 	if value == nil {
 		return Raw("{}"), nil
@@ -198,7 +198,7 @@ func marshal(value any) (Raw, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// mustMarshal is marshal for values of this program that JSON can represent.
+// mustMarshal is like marshal, for values of this program that JSON can always represent.
 func mustMarshal(value any) Raw {
 	raw, err := marshal(value)
 	if err != nil {

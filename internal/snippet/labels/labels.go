@@ -1,4 +1,4 @@
-// Package labels checks the labels of a session, and puts them into its log.
+// Package labels checks the labels of a session, and adds them to its log.
 package labels
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// The bounds that tiers.Config.Labels states.
+// The bounds documented at tiers.Config.Labels.
 const (
 	maxLabels     = 16
 	maxLabelValue = 256 // bytes
@@ -21,8 +21,9 @@ const (
 
 var labelName = lazyregexp.New(`^[a-z][a-z0-9_.-]{0,62}$`)
 
-// Check reports the first label that breaks a rule: at most 16 labels, names of lower
-// case letters, digits and "_.-", values of at most 256 bytes that print on one line.
+// Check returns an error for the first invalid label. There may be at most 16 labels; a name
+// consists of lower-case letters, digits and "_.-"; a value has at most 256 bytes, all printable on
+// one line.
 func Check(labels map[string]string) error {
 	if len(labels) > maxLabels {
 		return fmt.Errorf("there are %d labels: give at most %d", len(labels), maxLabels)
@@ -48,7 +49,7 @@ func Check(labels map[string]string) error {
 	return nil
 }
 
-// AddTo returns a log that adds the labels to each message, as the group "labels".
+// AddTo returns a logger that adds the labels to each message, as the group "labels".
 func AddTo(log *slog.Logger, labels map[string]string) *slog.Logger {
 	if len(labels) == 0 {
 		return log
@@ -61,11 +62,11 @@ func AddTo(log *slog.Logger, labels map[string]string) *slog.Logger {
 	return log.With(slog.Group("labels", attributes...))
 }
 
-// tenantKey finds the tenant in a context.
+// tenantKey is the context key of the tenant.
 type tenantKey struct{}
 
-// WithTenant returns a context whose work belongs to the tenant that the labels name: the
-// label "tenant", or else all of them together.
+// WithTenant returns a context whose work belongs to the tenant named by the labels: by the label
+// "tenant", or else by all labels together.
 func WithTenant(ctx context.Context, labels map[string]string) context.Context {
 	if len(labels) == 0 {
 		return ctx
@@ -79,8 +80,8 @@ func WithTenant(ctx context.Context, labels map[string]string) context.Context {
 	return context.WithValue(ctx, tenantKey{}, tenant)
 }
 
-// Tenant returns the tenant of [WithTenant], empty for none. Tenants share what is scarce in
-// turns.
+// Tenant returns the tenant set by [WithTenant], or an empty string. Tenants take turns at scarce
+// resources.
 func Tenant(ctx context.Context) string {
 	tenant, _ := ctx.Value(tenantKey{}).(string)
 	return tenant

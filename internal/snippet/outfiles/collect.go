@@ -11,15 +11,15 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Folder bounds the files below [tiers.OutFolder]. In each tier, the folder holds no more.
+// Folder bounds the files below [tiers.OutFolder]. No tier's folder holds more.
 var Folder = Limits{Bytes: 64 << 20, Entries: 4096 + 1}
 
 // collectIn bounds the time of a collection.
 const collectIn = 30 * time.Second
 
 // Collect copies the files below [tiers.OutFolder] into a folder of the host. Pack runs code in the
-// guest, apart from the session's accounts, that writes them to its output as a tar stream. The
-// code runs next to hostile code, so the stream is hostile, too.
+// guest that writes the files to its output as a tar stream, without charging the session's
+// accounts. This code runs next to hostile code, so the stream is hostile, too.
 func Collect(
 	cfg *tiers.Config, dir string, pack func(limits tiers.Limits) (tiers.Result, error),
 ) (tiers.Collected, error) {
@@ -29,7 +29,7 @@ func Collect(
 		)
 	}
 
-	// The stream has the files, and a header of a few blocks for each.
+	// The stream contains the files, each with a header of a few blocks.
 	packed := Folder.Bytes + 4096*int64(Folder.Entries)
 	r, err := pack(tiers.Limits{Wall: collectIn, Output: packed, Memory: cfg.Limits.Memory})
 	if err != nil {
@@ -52,11 +52,12 @@ func Collect(
 	return Unpack(strings.NewReader(r.Stdout), dir, Folder)
 }
 
-// redirections are the writers of Redirect, by the folder that they stand for.
+// redirections are the writers of Redirect, by the folders they replace.
 var redirections sync.Map
 
-// Redirect makes Collect write the tar stream for a folder to a writer, until undo is called. It is
-// for a locked process, which has no folders: another one unpacks the stream.
+// Redirect makes Collect write the tar stream for a folder to a writer instead, until undo is
+// called. It is for a locked-down process without access to folders, where another process unpacks
+// the stream.
 func Redirect(dir string, to io.Writer) (undo func()) {
 	redirections.Store(dir, to)
 	return func() { redirections.Delete(dir) }
@@ -68,7 +69,7 @@ func redirected(dir string) io.Writer {
 	return writer
 }
 
-// Join returns what two collections brought together.
+// Join returns the sum of two collections.
 func Join(a, b tiers.Collected) tiers.Collected {
 	a.Files, a.Bytes = a.Files+b.Files, a.Bytes+b.Bytes
 	a.Refused = append(a.Refused, b.Refused...)

@@ -1,9 +1,9 @@
 // Package outfiles writes files from a sandbox into a folder of the host.
 //
-// Hostile code wrote the tar stream that contains them. Unpack takes regular files and
-// folders only, up to a limit, and only under names that stay below the folder. It creates
-// each file and never opens or overwrites one. All access goes through os.Root, so no link
-// leads out of the folder.
+// Hostile code wrote the tar stream that contains them. Unpack accepts only regular files and
+// folders, up to a limit, and only under names that stay below the folder. It creates each file and
+// never opens or overwrites an existing one. All access uses os.Root, so no link leads out of the
+// folder.
 package outfiles
 
 import (
@@ -25,25 +25,25 @@ import (
 
 // Limits bound a collection. The first entry beyond them ends it with ErrFlood.
 type Limits struct {
-	// Bytes of all files together.
+	// Bytes bounds the total size of all files.
 	Bytes int64
-	// Entries of the stream. As many folders are made, including those that only occur
-	// in the names of files.
+	// Entries bounds the entries of the stream. It also bounds the folders created, including those
+	// that only occur in the names of files.
 	Entries int
 }
 
 const (
-	maxDepth   = 32   // folders inside one another
-	maxName    = 1000 // bytes of a path
-	maxRefused = 100  // refusals that are reported
+	maxDepth   = 32   // nesting of folders
+	maxName    = 1000 // bytes per path
+	maxRefused = 100  // reported refusals
 )
 
-// ErrFlood reports a stream beyond the limits.
+// ErrFlood reports a stream that exceeds the limits.
 var ErrFlood = errors.New("the sandbox's files exceed a limit")
 
-// Unpack writes the files of a tar stream into dir, which is created if it does not exist.
-// An entry of dir that exists already stays, and the new one of that name is refused. After an
-// error, the files that are complete stay.
+// Unpack writes the files of a tar stream into dir, which it creates if necessary. Existing entries
+// of dir stay, and new entries with the same name are refused. After an error, the complete files
+// stay.
 func Unpack(stream io.Reader, dir string, limits Limits) (got tiers.Collected, err error) {
 	root, stage, err := openStage(dir)
 	if err != nil {
@@ -60,7 +60,7 @@ func Unpack(stream io.Reader, dir string, limits Limits) (got tiers.Collected, e
 	return u.got, errors.Join(err, u.place(root, stage))
 }
 
-// openStage opens a folder, which it creates if necessary, and makes a hidden folder in it.
+// openStage opens a folder, creating it if necessary, and creates a hidden folder inside.
 func openStage(dir string) (root *os.Root, stage string, err error) {
 	//nolint:gosec // the folder's own rights decide who sees results
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -72,7 +72,7 @@ func openStage(dir string) (root *os.Root, stage string, err error) {
 
 	stage = ".rlm-partial-" + rand.Text()
 	if err := root.Mkdir(stage, 0o755); err != nil {
-		_ = root.Close() // nothing was written by it
+		_ = root.Close() // nothing was written through it
 		return nil, "", fmt.Errorf("cannot write into the folder for files: %w", err)
 	}
 	return root, stage, nil
@@ -98,7 +98,7 @@ func (u *unpacking) takeAll(in *tar.Reader) error {
 	}
 }
 
-// place moves the files and folders from the hidden folder to their place.
+// place moves the files and folders from the hidden folder to their final places.
 func (u *unpacking) place(root *os.Root, stage string) error {
 	entries, err := fs.ReadDir(root.FS(), stage)
 	if err != nil {
@@ -119,7 +119,7 @@ func (u *unpacking) place(root *os.Root, stage string) error {
 	return nil
 }
 
-// discount takes what is not placed out of the count.
+// discount removes an entry that was not placed from the count.
 func (u *unpacking) discount(root *os.Root, name string) {
 	_ = fs.WalkDir(root.FS(), name, func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
@@ -140,14 +140,14 @@ type unpacking struct {
 	got    tiers.Collected
 }
 
-// refuse notes why an entry is not taken.
+// refuse records why an entry was refused.
 func (u *unpacking) refuse(name, why string) {
 	if len(u.got.Refused) < maxRefused {
 		u.got.Refused = append(u.got.Refused, fmt.Sprintf("%.100q: %s", name, why))
 	}
 }
 
-// takeEntry writes one entry, or notes why not.
+// takeEntry writes one entry, or records why not.
 func (u *unpacking) takeEntry(in io.Reader, head *tar.Header) error {
 	name, why := plainName(head.Name)
 	switch {
@@ -169,9 +169,9 @@ func (u *unpacking) takeEntry(in io.Reader, head *tar.Header) error {
 	return u.takeFile(in, head, name)
 }
 
-// takeFile writes one file, or notes why not.
+// takeFile writes one file, or records why not.
 func (u *unpacking) takeFile(in io.Reader, head *tar.Header, name string) error {
-	// If a folder is refused, the file is, too.
+	// If the folder is refused, so is the file.
 	if _, err := u.makeFolder(path.Dir(name)); err != nil {
 		return err
 	}
@@ -190,8 +190,8 @@ func (u *unpacking) takeFile(in io.Reader, head *tar.Header, name string) error 
 	return nil
 }
 
-// makeFolder makes a folder and its parents. It returns as refused why one of them cannot
-// be made.
+// makeFolder creates a folder and its parents. If one of them cannot be created, refused is the
+// reason.
 func (u *unpacking) makeFolder(name string) (refused, err error) {
 	for end := 0; end < len(name) && name != "."; {
 		if end++; end < len(name) && name[end] != '/' {
@@ -213,7 +213,7 @@ func (u *unpacking) makeFolder(name string) (refused, err error) {
 	return nil, nil
 }
 
-// plainName returns a name without "." parts, or why it is refused.
+// plainName returns a name without "." parts, or the reason why it is refused.
 func plainName(name string) (plain, why string) {
 	switch {
 	case len(name) > maxName:
@@ -236,8 +236,8 @@ func plainName(name string) (plain, why string) {
 	return plain, ""
 }
 
-// isDeceptive reports whether a character is a separator on another system, controls a
-// terminal, or makes a name look like another one, by ending lines or reversing text.
+// isDeceptive reports whether a character is a separator on another system, controls a terminal, or
+// disguises a name by ending lines or reversing text.
 func isDeceptive(r rune) bool {
 	return r == '\\' || r == ':' ||
 		unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)

@@ -93,7 +93,7 @@ func TestWhatLeadsElsewhereIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// link/passwd is a file in a folder of that name, and twice is taken once.
+	// link/passwd is a file in a folder of that name, and twice is accepted once.
 	if got.Files != 2 || len(got.Refused) != 12 {
 		t.Errorf("%d files, refused: %q", got.Files, got.Refused)
 	}
@@ -193,8 +193,8 @@ func TestAFloodEndsTheCollecting(t *testing.T) {
 	}
 }
 
-// TestAFloodOfFoldersEndsTheCollecting names folders by the files in them alone: no
-// entry of the stream is one.
+// TestAFloodOfFoldersEndsTheCollecting names folders only through the files in them: the stream
+// contains no entries for them.
 func TestAFloodOfFoldersEndsTheCollecting(t *testing.T) {
 	var entries []entry
 	for i := range 10 {
@@ -218,14 +218,14 @@ func TestAFloodOfFoldersEndsTheCollecting(t *testing.T) {
 	}
 }
 
-// holes is a file of nothing but a hole, as long as its header says: a few bytes of the
-// stream that are any number of bytes on the disk.
+// holes returns a file that consists of a hole, as long as its header claims: a few bytes of the
+// stream that become any number of bytes on the disk.
 func holes(tb testing.TB, name string, size int64) []byte {
 	tb.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 
-	// The stream's own writer makes no such files. This is one by records of PAX.
+	// The stream's own writer makes no such files. This one uses PAX records.
 	records := map[string]string{
 		"GNU.sparse.major":    "1",
 		"GNU.sparse.minor":    "0",
@@ -269,7 +269,7 @@ func holes(tb testing.TB, name string, size int64) []byte {
 		tb.Fatal(err)
 	}
 	data := out.Bytes()
-	data[156] = tar.TypeXHeader // what the writer would not write either
+	data[156] = tar.TypeXHeader // which the writer would not write either
 	copy(data[148:156], "        ")
 	sum := 0
 	for _, b := range data[:512] {
@@ -280,8 +280,7 @@ func holes(tb testing.TB, name string, size int64) []byte {
 	return data
 }
 
-// TestAHoleCountsAsMuchAsItFills: a length near the largest number must not be added to
-// what there is already.
+// TestAHoleCountsAsMuchAsItFills: a length near the largest number must not overflow the sum.
 func TestAHoleCountsAsMuchAsItFills(t *testing.T) {
 	small := bytes.NewReader(holes(t, "small", 1000))
 	got, err := Unpack(small, filepath.Join(t.TempDir(), "out"), roomy)
@@ -302,8 +301,8 @@ func TestAHoleCountsAsMuchAsItFills(t *testing.T) {
 	}
 }
 
-// FuzzUnpack reads what a guest could send: nothing is written outside of the
-// folder, and no more than the limits.
+// FuzzUnpack reads what a guest could send: nothing may be written outside the folder, or beyond
+// the limits.
 func FuzzUnpack(f *testing.F) {
 	for _, name := range []string{"a", "../b", "d/e", "/x"} {
 		data := new(bytes.Buffer)

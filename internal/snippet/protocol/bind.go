@@ -8,9 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Bind gives positional arguments the names of parameters, and refuses what fits
-// none. The last parameter takes no list: a signature with *names is bound by its
-// caller.
+// Bind assigns positional arguments to parameters, and refuses surplus ones. The last parameter
+// does not collect a list: the caller binds a signature with *names itself.
 func Bind(call tiers.Call, params []string) (map[string]tiers.Value, error) {
 	args := make(map[string]tiers.Value, len(call.Args)+len(call.Named))
 	if len(call.Args) > len(params) {

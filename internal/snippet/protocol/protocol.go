@@ -1,6 +1,6 @@
-// Package protocol is the table of the names that snippets find in every
-// session. The host's answers, the guest's functions, the prompts and the list
-// of reserved names are all made from it.
+// Package protocol is the table of the names available to snippets in every session. The host's
+// answers, the guest's functions, the prompts and the list of reserved names are all derived from
+// it.
 package protocol
 
 import (
@@ -14,15 +14,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Arguments says how the guest prepares the arguments of a function before
-// they leave the sandbox.
+// Arguments is how the guest prepares the arguments of a function before they leave the sandbox.
 type Arguments string
 
 // The kinds of arguments.
 const (
-	// One: a prompt, with a type that the answer becomes an instance of.
+	// One: a prompt, and a type to which the answer is converted.
 	One Arguments = "one"
-	// Many: a list of prompts, whose answers come back in its order.
+	// Many: a list of prompts. The answers have the same order.
 	Many Arguments = "many"
 	// Fields: a signature, and the values of its input fields.
 	Fields Arguments = "fields"
@@ -31,18 +30,18 @@ const (
 	Combined Arguments = "combined"
 )
 
-// Function is a function that the host answers.
+// Function is a function answered by the host.
 type Function struct {
 	Name string
-	// Signature is how a snippet calls it.
+	// Signature shows how a snippet calls it.
 	Signature string
-	// Doc is what prompts and help() say of it, empty for an alias.
+	// Doc is the description in prompts and help(); it is empty for an alias.
 	Doc string
-	// AliasOf is the function that this is another name of, empty if it is none.
+	// AliasOf is the function that this is another name for, or empty.
 	AliasOf   string
 	Arguments Arguments
-	// IsCommon says that the name is an everyday word: a snippet may take it for its own use,
-	// and keeps what it bound there.
+	// IsCommon marks an everyday word as name: a snippet may rebind it, and its binding then
+	// persists.
 	IsCommon bool
 }
 
@@ -139,8 +138,8 @@ func alias(name, of, parameters string, arguments Arguments) Function {
 	return Function{Name: name, Signature: name + parameters, AliasOf: of, Arguments: arguments}
 }
 
-// The names that the guest itself provides: those that it restores after each snippet, and
-// everyday words, which a snippet may take.
+// The names provided by the guest itself: those that it restores after each snippet, and everyday
+// words, which a snippet may rebind.
 const (
 	fixedNames  = "FINAL FINAL_VAR SUBMIT SHOW_VARS"
 	commonNames = "parallel_map answer history"
@@ -163,7 +162,7 @@ var byName = func() map[string]Function {
 // Functions returns the functions in the order in which prompts list them.
 func Functions() []Function { return append([]Function(nil), functions...) }
 
-// Lookup returns the function of that name.
+// Lookup returns the function with a name.
 func Lookup(name string) (f Function, ok bool) {
 	f, ok = byName[name]
 	return f, ok
@@ -175,15 +174,15 @@ var (
 		`^(` + strings.ReplaceAll(pythonKeywords+" "+fixedNames+" "+commonNames, " ", "|") + `|context(_[0-9]+)?)$`)
 )
 
-// Fixed returns the names that the guest provides and restores after each snippet, besides
-// those of the session's functions and contexts.
+// Fixed returns the names that the guest provides and restores after each snippet, except those of
+// the session's functions and contexts.
 func Fixed() []string { return strings.Fields(fixedNames) }
 
-// IsCommon reports whether a snippet may take the name of a function for its own use.
+// IsCommon reports whether a snippet may rebind the name of a function.
 func IsCommon(name string) bool { return name == SQL || byName[name].IsCommon }
 
-// CheckName returns an error if an embedder's function cannot have that name.
-// The functions of this package can be offered, and so can be named.
+// CheckName returns an error if an embedder's function cannot have a name. Functions of this
+// package may be offered under their own names.
 func CheckName(name string) error {
 	switch {
 	case !identifier.MatchString(name) || strings.HasPrefix(name, "__"):
@@ -197,8 +196,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckOffer returns an error if a host cannot give a function or a variable to snippets. A
-// variable may have the name of an everyday word, which snippets may take.
+// CheckOffer returns an error if a host cannot offer a function or variable to snippets. A variable
+// may be named after an everyday word, which snippets may rebind.
 func CheckOffer(f tiers.Function) error {
 	isVariable := f.Value != nil
 	if isVariable && (slices.Contains(strings.Fields(commonNames), f.Name) || IsCommon(f.Name)) {
@@ -207,8 +206,8 @@ func CheckOffer(f tiers.Function) error {
 	return CheckName(f.Name)
 }
 
-// Add returns the functions and variables of a session with more of them. Each replaces an
-// earlier one of its name.
+// Add returns the functions and variables of a session after adding more. A new one replaces an
+// earlier one with the same name.
 func Add(functions, more []tiers.Function) []tiers.Function {
 	all := slices.Clone(functions)
 	places := make(map[string]int, len(all)+len(more))
@@ -227,14 +226,13 @@ func Add(functions, more []tiers.Function) []tiers.Function {
 	return all
 }
 
-// ErrNoModel answers a model call in a session without a model.
+// ErrNoModel is the answer to a model call in a session without a model.
 var ErrNoModel = errors.New(
 	"no model configured: this session runs code only, model calls are not available",
 )
 
-// Python returns the source of the guest's module protocol: the table as a
-// dictionary, name to docstring and kind of arguments, the list of common names, [FindCode]
-// and [Lack].
+// Python returns the source of the guest's module protocol: the table as a dictionary from name to
+// docstring and kind of arguments, the list of common names, [FindCode] and [Lack].
 func Python() string {
 	type entry [2]string
 	table := make(map[string]entry, len(functions))
@@ -258,7 +256,7 @@ func Python() string {
 		"\nFIND_CODE = " + toPython(FindCode) + "\nLACK = " + toPython(Lack) + "\n"
 }
 
-// toPython returns JSON, which is also Python for strings and lists of them.
+// toPython returns JSON, which for strings and lists of strings is also Python.
 func toPython(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -267,19 +265,19 @@ func toPython(value any) string {
 	return string(data)
 }
 
-// FindCode is the guest's function that tells code from prose, for a session's own snippets.
-// It takes a list of texts and returns the index of the first that is code, -1 for none.
+// FindCode is the guest's function that distinguishes code from prose, for a session's own
+// snippets. It takes a list of texts and returns the index of the first that is code, or -1.
 const FindCode = "_rlm_find_code"
 
-// Stash is the host function by which a session's own snippets fetch a value
-// that the host keeps for them. No tool may take its name.
+// Stash is the host function by which a session's own snippets fetch a value that the host keeps
+// for them. No tool may have this name.
 const Stash = "_rlm_kept"
 
 // SQL is the host function by which snippets query the inputs that are tables. Its name is an
 // everyday word.
 const SQL = "sql"
 
-// Lack is the host function by which the guest reports that a snippet goes on without some
-// records of map_llm(cover=True): a key of the result, how many have no value, and how many
-// there are. No tool may take its name.
+// Lack is the host function by which the guest reports that a snippet continues without some
+// records of map_llm(cover=True): a key of the result, how many records have no value, and how many
+// there are. No tool may have this name.
 const Lack = "_rlm_lack"

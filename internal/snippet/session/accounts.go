@@ -18,29 +18,28 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Accounts are what the host keeps of one session: its inputs, and of the snippet that
-// runs its host calls, time, output, answer and limits. They answer the guest's
-// requests: see [Accounts.Handle].
+// Accounts hold the host's data about one session: its inputs, and the running snippet's host
+// calls, time, output, answer and limits. They answer the guest's requests: see [Accounts.Handle].
 //
-// They have one owner. Only the host functions that they call run on goroutines of
+// They do not support concurrent use. Only the host functions that they call run on goroutines of
 // their own.
 type Accounts struct {
 	cfg      tiers.Config
 	files    files
-	paths    []string // where the guest can read the inputs' files: see ShowFiles
+	paths    []string // paths of the inputs' files for the guest: see ShowFiles
 	mapper   TextMapper
-	packages *pyfolder.Folder // of the session, nil for none
-	version  int              // of what the guest is configured with: see Configuration
+	packages *pyfolder.Folder // of the session; may be nil
+	version  int              // of the guest's configuration: see Configuration
 
 	packagesSum []byte // see Fingerprint
 
-	ordinal   int // of the snippet that runs or ran last
+	ordinal   int // of the current or last snippet
 	language  tiers.Language
 	meter     meter
-	slot      *slots.Slot   // of the snippet that runs, nil for none
-	queued    time.Duration // that the last snippet waited for its slots
+	slot      *slots.Slot   // of the current snippet; may be nil
+	queued    time.Duration // time that the last snippet waited for its slots
 	calls     calls
-	ahead     map[byte]*rowsAhead // by the operation
+	ahead     map[byte]*rowsAhead // by operation
 	gate      *hostcall.Gate
 	output    output
 	final     *tiers.Final
@@ -49,15 +48,15 @@ type Accounts struct {
 	artefacts artefacts
 	moving    moving
 
-	verdict string // on the last snippet, see Verdict
+	verdict string // on the last snippet; see Verdict
 
 	broken     error  // why the host cannot serve the snippet
-	missing    string // what the snippet needs at run time and the tier lacks
+	missing    string // missing in the tier but needed by the snippet at run time
 	rejectable bool
-	seed       []byte // of the snippet's randomness, empty for none
+	seed       []byte // of the snippet's randomness; may be empty
 }
 
-// exception is the guest's word on the exception that left a snippet.
+// exception is the guest's report on the exception that left a snippet.
 type exception struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
@@ -65,8 +64,8 @@ type exception struct {
 	Code      int    `json:"code"`
 }
 
-// NewAccounts returns the accounts of a new session. It reads the inputs as far as
-// their lengths are needed, so it may take a while for a huge one.
+// NewAccounts returns the accounts of a new session. It reads as much of the inputs as it needs to
+// determine their lengths, so it may take a while for a huge one.
 func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 	if err := cfg.Limits.Validate(); err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 
 	a := &Accounts{gate: hostcall.New(cfg.Limits)}
 	if cfg.Out {
-		a.version++ // a guest without files has to make the folder
+		a.version++ // a guest without files must create the folder
 	}
 	if cfg.Packages != nil {
 		folder, err := pyfolder.Open(cfg.Packages)
@@ -84,7 +83,7 @@ func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 			return nil, err
 		}
 		cfg.Packages, a.packages = folder, folder
-		a.version++ // the guest has to look there
+		a.version++ // the guest must look there
 	}
 	inputs, functions := cfg.Inputs, cfg.Functions
 	a.cfg = cfg
@@ -95,7 +94,7 @@ func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 	return a, nil
 }
 
-// Extend adds inputs and functions to the session. It adds all of them or none.
+// Extend adds inputs and functions to the session, all or none.
 func (a *Accounts) Extend(
 	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
 ) error {
@@ -127,12 +126,11 @@ func (a *Accounts) Extend(
 	return nil
 }
 
-// Configuration is the version of what the guest has to ask for before a snippet runs:
-// see [wire.FlagConfigure]. It is 0 if there is nothing to ask for, and it changes with
-// Extend.
+// Configuration returns the version of the data that the guest must request before a snippet runs:
+// see [wire.FlagConfigure]. It is 0 if there is nothing to request, and changes with Extend.
 func (a *Accounts) Configuration() int { return a.version }
 
-// adoptInput makes an input one of package bigtext.
+// adoptInput converts an input to one of package bigtext.
 func adoptInput(ctx context.Context, in *tiers.Input) error {
 	switch {
 	case in.Text != nil:
@@ -154,7 +152,7 @@ func adoptInput(ctx context.Context, in *tiers.Input) error {
 	return nil
 }
 
-// textOf is an input that is a text, nil if there is none of that number.
+// textOf returns an input that is a text, or nil if the number is not that of a text.
 func (a *Accounts) textOf(input int) *bigtext.Text {
 	if input < 0 || input >= len(a.cfg.Inputs) {
 		return nil
@@ -163,7 +161,8 @@ func (a *Accounts) textOf(input int) *bigtext.Text {
 	return text
 }
 
-// directoryOf is an input that is a directory, nil if there is none of that number.
+// directoryOf returns an input that is a directory, or nil if the number is not that of a
+// directory.
 func (a *Accounts) directoryOf(input int) *bigtext.Dir {
 	if input < 0 || input >= len(a.cfg.Inputs) {
 		return nil
@@ -172,8 +171,8 @@ func (a *Accounts) directoryOf(input int) *bigtext.Dir {
 	return dir
 }
 
-// CopyFor returns the accounts of a session that is a copy of this one and goes its
-// own way. It counts snippets on and knows the same open texts.
+// CopyFor returns the accounts of a session that starts as a copy of this one and then diverges.
+// They continue the numbering of snippets and know the same open texts.
 func (a *Accounts) CopyFor(ctx context.Context) (*Accounts, error) {
 	c, err := NewAccounts(ctx, a.cfg)
 	if err != nil {
@@ -186,7 +185,7 @@ func (a *Accounts) CopyFor(ctx context.Context) (*Accounts, error) {
 	return c, nil
 }
 
-// checkVariables refuses a name of an input that something else has.
+// checkVariables refuses an input with a name that is already taken.
 func checkVariables(inputs []tiers.Input, functions []tiers.Function) error {
 	taken := map[string]bool{}
 	for _, f := range functions {
@@ -225,25 +224,24 @@ func checkInput(in tiers.Input) error {
 	return nil
 }
 
-// ShowFiles says where the guest finds the file of each input in its own file system,
-// empty where it does not.
+// ShowFiles sets the path of each input's file in the guest's own file system, empty if the guest
+// cannot read it.
 func (a *Accounts) ShowFiles(paths []string) { a.paths = paths }
 
-// Config is the session's configuration, with complete limits.
+// Config returns the session's configuration, with complete limits.
 func (a *Accounts) Config() tiers.Config { return a.cfg }
 
-// Limits are the session's, complete.
+// Limits returns the session's complete limits.
 func (a *Accounts) Limits() tiers.Limits { return a.cfg.Limits }
 
-// Ordinal is the number of the snippet that runs, or ran last, from 1.
+// Ordinal returns the number of the current or last snippet, from 1.
 func (a *Accounts) Ordinal() int { return a.ordinal }
 
-// ContinueAfter makes the next snippet follow the one with that ordinal, which ran in
-// another tier.
+// ContinueAfter continues the numbering after a snippet that ran in another tier.
 func (a *Accounts) ContinueAfter(ordinal int) { a.ordinal = ordinal }
 
-// Begin opens the accounts of a snippet. It fails if an input has changed on disk:
-// offsets into it would be wrong.
+// Begin opens the accounts of a snippet. It fails if an input has changed on disk, because offsets
+// into it would be wrong.
 func (a *Accounts) Begin(ctx context.Context, job tiers.Job) error {
 	if err := a.CheckInputs(); err != nil {
 		return err
@@ -257,7 +255,7 @@ func (a *Accounts) Begin(ctx context.Context, job tiers.Job) error {
 	return nil
 }
 
-// reset opens the accounts of something that runs, a snippet or not.
+// reset opens the accounts for anything that runs, a snippet or not.
 func (a *Accounts) reset(ctx context.Context, limits tiers.Limits) {
 	a.final, a.raised, a.variables = nil, nil, nil
 	a.broken, a.missing = nil, ""
@@ -283,12 +281,11 @@ func (a *Accounts) CheckInputs() error {
 	return nil
 }
 
-// forget takes back the ordinal of a snippet that was rejected.
+// forget takes back the ordinal of a rejected snippet.
 func (a *Accounts) forget() { a.ordinal-- }
 
-// End closes the accounts of a snippet and returns its result. code is how the guest
-// says that it ended: one of the codes of package wire, or any other number if it did
-// not end in order.
+// End closes the accounts of a snippet and returns its result. code is the ending that the guest
+// reported: one of the codes of package wire, or any other number if it did not end in order.
 func (a *Accounts) End(code int) tiers.Result {
 	usage := a.meter.usage()
 	a.endCalls()
@@ -329,7 +326,7 @@ func (a *Accounts) End(code int) tiers.Result {
 func (a *Accounts) blameLimit(r *tiers.Result) {
 	fired, refused := a.meter.fired, a.meter.refused
 	if fired == interrupted {
-		fired = "" // the caller knows
+		fired = "" // the caller knows that it interrupted
 	}
 
 	switch {
@@ -341,7 +338,7 @@ func (a *Accounts) blameLimit(r *tiers.Result) {
 		r.Status, r.Limit = tiers.StatusLimit, fired
 	case r.Status == tiers.StatusRaised && refused != "" && isCausedBy(refused, r.Exception):
 		r.Status, r.Limit = tiers.StatusLimit, refused
-	case fired != "": // the snippet went on in spite of it
+	case fired != "": // the snippet continued in spite of it
 		r.Limit = fired
 	case refused == tiers.LimitHostCalls && a.language == tiers.Go:
 		r.Limit = refused // a refused call is an error value in Go, which a snippet may ignore
@@ -350,7 +347,7 @@ func (a *Accounts) blameLimit(r *tiers.Result) {
 	}
 }
 
-// isCausedBy reports whether an exception may be what a guest makes of a limit.
+// isCausedBy reports whether an exception may be a guest's reaction to a limit.
 func isCausedBy(limit tiers.Limit, e *tiers.Exception) bool {
 	if e == nil {
 		return true
@@ -359,7 +356,7 @@ func isCausedBy(limit tiers.Limit, e *tiers.Exception) bool {
 	const hostError = "_rlm.HostError"
 	switch limit {
 	case tiers.LimitMemory:
-		return strings.HasSuffix(e.Type, "MemoryError") // NumPy has a separate class
+		return strings.HasSuffix(e.Type, "MemoryError") // NumPy has its own class
 	case tiers.LimitHostCalls:
 		return e.Type == hostError
 	default:
@@ -368,9 +365,8 @@ func isCausedBy(limit tiers.Limit, e *tiers.Exception) bool {
 	}
 }
 
-// RanOutOfMemory reports whether the snippet raised what an interpreter, or NumPy,
-// raises when it gets no memory. A MemoryError that the snippet made itself usually
-// has a message.
+// RanOutOfMemory reports whether the snippet raised what an interpreter, or NumPy, raises when an
+// allocation fails. A MemoryError that the snippet created itself usually has a message.
 func (a *Accounts) RanOutOfMemory() bool {
 	e := a.raised
 	return e != nil &&
@@ -378,38 +374,37 @@ func (a *Accounts) RanOutOfMemory() bool {
 			"._ArrayMemoryError"))
 }
 
-// Refuse records that the guest was refused something because of a limit, and that an
-// exception in the snippet says so.
+// Refuse records that the guest was refused something because of a limit, and that an exception in
+// the snippet reports it.
 func (a *Accounts) Refuse(limit tiers.Limit) { a.meter.refused = limit }
 
-// Raise records the exception that left the snippet, as the guest would.
+// Raise records an exception that left the snippet, as the guest would.
 func (a *Accounts) Raise(e *tiers.Exception) {
 	a.raised = &exception{e.Type, e.Message, e.Traceback, e.ExitCode}
 }
 
-// EditTraceback changes the traceback of the exception that left the snippet, if there
-// is one.
+// EditTraceback edits the traceback of the exception that left the snippet, if any.
 func (a *Accounts) EditTraceback(edit func(string) string) {
 	if a.raised != nil {
 		a.raised.Traceback = edit(a.raised.Traceback)
 	}
 }
 
-// Fire records that a limit fired which the guest found used up itself.
+// Fire records that a limit fired, as found by the guest itself.
 func (a *Accounts) Fire(limit tiers.Limit) { a.meter.fire(limit) }
 
-// Fail records that the host cannot serve the snippet: an input vanished, say.
+// Fail records that the host cannot serve the snippet, for example because an input vanished.
 func (a *Accounts) Fail(err error) {
 	if a.broken == nil {
 		a.broken = err
 	}
 }
 
-// Failure is the error of Fail, or of the caller's writers, in the snippet that runs.
+// Failure returns the error of Fail, or of the caller's writers, during the current snippet.
 func (a *Accounts) Failure() error { return errors.Join(a.broken, a.output.failed) }
 
-// Missing is what the snippet turned out to need that its tier lacks, empty if
-// nothing. The snippet must then be stopped.
+// Missing returns what the snippet turned out to need and its tier lacks, or an empty string. If it
+// is not empty, the snippet must be stopped.
 func (a *Accounts) Missing() string { return a.missing }
 
 // IsCanceled reports whether the caller has given up on the snippet.

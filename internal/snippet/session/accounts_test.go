@@ -293,8 +293,8 @@ func TestBadConfigurations(t *testing.T) {
 	}
 }
 
-// FuzzHandle feeds the host what a hostile guest may send. No request may panic,
-// hang, or reach a file outside of the inputs.
+// FuzzHandle feeds the host what a hostile guest may send. No request may panic, hang, or reach a
+// file outside the inputs.
 func FuzzHandle(f *testing.F) {
 	for _, seed := range []string{
 		"o1x", "cecho\x00[[1],{}]", "secho\x00[[],{\"a\":1}]", "w0", "x1", "z1",
@@ -342,7 +342,7 @@ func TestResultsTakeNoMoreThanTheMemory(t *testing.T) {
 	cfg.Host = tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return large, nil })
 	s := begun(t, cfg)
 
-	for round := range 2 { // what the guest got is free again
+	for round := range 2 { // what the guest received is freed again
 		for range 2 {
 			if r := s.Handle([]byte("slarge\x00[[],{}]")); r.Failed {
 				t.Fatalf("cannot start a call: %s", r.Data)

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// allocated returns how many bytes a function allocates on the host, freed or not.
+// allocated returns how many bytes a function allocates on the host, whether freed or not.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -20,14 +20,14 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestRequestsAreNotAmplified sends requests that would take many times their size if the
-// host decoded them as they are.
+// TestRequestsAreNotAmplified sends requests that would need many times their size if the host
+// simply decoded them.
 func TestRequestsAreNotAmplified(t *testing.T) {
 	const size = 12 << 20
 	few := strings.Repeat("[],", size/3) + "[]"
 	objects := strings.Repeat("{},", size/3) + "{}"
 
-	// The control: what a decoder makes of such a text.
+	// The control: a decoder applied to such a text.
 	control := allocated(func() {
 		var v any
 		if err := json.Unmarshal([]byte("["+few+"]"), &v); err != nil {
@@ -73,7 +73,7 @@ func TestRequestsAreNotAmplified(t *testing.T) {
 	}
 }
 
-// TestStatesAreNotAmplified does the same with states that a snapshot may hold.
+// TestStatesAreNotAmplified does the same with states that a snapshot may contain.
 func TestStatesAreNotAmplified(t *testing.T) {
 	const size = 12 << 20
 	head := `{"files":[` + strings.Repeat("{},", size/3) + `{}]}`

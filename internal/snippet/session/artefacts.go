@@ -12,23 +12,23 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Bounds of the artefacts of one snippet.
+// Bounds on the artefacts of one snippet.
 const (
 	maxArtefacts     = 64
-	maxArtefactBytes = 64 << 20 // of all together
+	maxArtefactBytes = 64 << 20 // bytes of all artefacts together
 )
 
-// artefacts are what a snippet has given the host to keep.
+// artefacts are the files and values that a snippet gave the host to keep.
 type artefacts struct {
 	list  []tiers.Artefact
 	bytes int
 }
 
-// artefactKinds are the beginnings of the names of artefacts.
+// artefactKinds are the prefixes of the names of artefacts.
 var artefactKinds = map[string]bool{"answer": true, "figure": true, "value": true}
 
-// artefactTypes are the media types that a guest may give, with the ends of file names. The
-// first bytes show the types without a text form.
+// artefactTypes are the media types that a guest may declare, with their file name extensions.
+// Types without a text form are recognised by their first bytes.
 var artefactTypes = map[string]string{
 	"application/gzip":         ".gz",
 	"application/octet-stream": ".bin",
@@ -45,7 +45,7 @@ var artefactTypes = map[string]string{
 	"text/markdown":            ".md",
 }
 
-// description is how a snippet, and an answer, names an artefact.
+// description describes an artefact in a snippet and in an answer.
 type description struct {
 	File   string `json:"file"`
 	Type   string `json:"type"`
@@ -53,7 +53,7 @@ type description struct {
 	SHA256 string `json:"sha256"`
 }
 
-// takeArtefact keeps an artefact and describes it.
+// takeArtefact stores an artefact and returns its description.
 func (a *Accounts) takeArtefact(body []byte) Reply {
 	kind, rest, isKind := bytes.Cut(body, []byte{0})
 	given, data, isType := bytes.Cut(rest, []byte{0})
@@ -87,8 +87,8 @@ func describe(a tiers.Artefact) description {
 	}
 }
 
-// artefactType returns the type that the guest gives, if it is known, or what the first bytes
-// show.
+// artefactType returns the type declared by the guest, if it is known, or else the type detected
+// from the first bytes.
 func artefactType(given string, data []byte) string {
 	if artefactTypes[given] != "" {
 		return given

@@ -18,22 +18,22 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// calls are the host calls of one snippet. Results of an earlier snippet never reach a
-// later one: begin makes everything anew.
+// calls are the host calls of one snippet. Results of an earlier snippet never reach a later one:
+// begin resets everything.
 type calls struct {
 	ctx     context.Context //nolint:containedctx // of the snippet: requests come from its guest
 	stop    context.CancelFunc
 	snippet int
 	made    int
 	running sync.WaitGroup
-	replay  *replay // nil unless the guest runs its snippets again
+	replay  *replay // nil unless the guest repeats its snippets
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	cancels map[int]context.CancelFunc
-	timed   int // how many of them take the snippet's own time
+	timed   int // number of calls that use the snippet's own time
 	done    []callResult
 	wake    chan struct{}
-	kept    int // bytes of results that the guest has not got; the gate counts them
+	kept    int // bytes of results not yet fetched by the guest; the gate counts them
 }
 
 // callResult is the outcome of a started call.
@@ -49,8 +49,8 @@ func (c *calls) begin(ctx context.Context, snippet int) {
 	c.cancels, c.done, c.wake, c.timed = nil, nil, nil, 0
 }
 
-// endCalls cancels the calls that still run and waits for them: a Host returns soon once
-// its context has ended. It forgets results that the guest has not got.
+// endCalls cancels the calls that are still running and waits for them: a Host returns soon after
+// its context has ended. It drops results that the guest has not fetched.
 func (a *Accounts) endCalls() {
 	c := &a.calls
 	c.stop()
@@ -62,7 +62,7 @@ func (a *Accounts) endCalls() {
 	c.kept, c.done = 0, nil
 }
 
-// finish hands the result of a started call to whoever waits for one.
+// finish passes the result of a started call to its waiter.
 func (c *calls) finish(r callResult, isTimed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *calls) finish(r callResult, isTimed bool) {
 	}
 }
 
-// takeResults returns the results that have come since the last time.
+// takeResults returns the results since the last call.
 func (c *calls) takeResults() []callResult {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *calls) takeResults() []callResult {
 	return done
 }
 
-// countPending returns how many started calls take their own time.
+// countPending returns the number of started calls that use their own time.
 func (c *calls) countPending() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,16 +101,16 @@ func (c *calls) countPending() int {
 	return len(c.cancels) - c.timed
 }
 
-// The bounds of one call.
+// Bounds of one call.
 const (
 	maxName      = 1000 // bytes; a refusal repeats the name
 	maxArguments = 1 << 16
 )
 
-// admit reads the operands of a call: name, NUL, [args, named]. Unless there is an
-// error, the gate has to free held bytes when the call is over.
+// admit parses the operands of a call: name, NUL, [args, named]. If it succeeds, the gate must free
+// held bytes when the call is over.
 func (a *Accounts) admit(body []byte) (call tiers.Call, held int, err error) {
-	if !a.moving.until.IsZero() { // a value may run any code when it is copied
+	if !a.moving.until.IsZero() { // copying a value may run any code
 		return tiers.Call{}, 0, errors.New("no host function can be called while variables move")
 	}
 	name, operands, found := bytes.Cut(body, []byte{0})
@@ -136,7 +136,7 @@ func (a *Accounts) admit(body []byte) (call tiers.Call, held int, err error) {
 }
 
 func (a *Accounts) decodeCall(name string, operands []byte) (tiers.Call, error) {
-	var pair [3]json.RawMessage // the third shows that there are too many
+	var pair [3]json.RawMessage // the third detects a surplus
 	if err := json.Unmarshal(operands, &pair); err != nil || pair[1] == nil || pair[2] != nil {
 		return tiers.Call{}, errRequest
 	}
@@ -154,7 +154,7 @@ func (a *Accounts) permit(call *tiers.Call) error {
 	switch {
 	case replay == nil:
 	case replay.replays():
-		return a.count(call) // the replay has the rest
+		return a.count(call) // the replay checks the rest
 	case replay.isFull(a.cfg.Limits.Memory):
 		a.Refuse(tiers.LimitHostCalls)
 		return fmt.Errorf("the host stores the answers to this session's calls, and they take "+
@@ -165,7 +165,7 @@ func (a *Accounts) permit(call *tiers.Call) error {
 		if replay == nil {
 			return err
 		}
-		// A refused call is an effect of the snippet, too. It counts, so that the replay is
+		// A refused call is an effect of the snippet, too. It is counted, so that the replay is
 		// bounded.
 		if limited := a.count(call); limited != nil {
 			return limited
@@ -176,7 +176,7 @@ func (a *Accounts) permit(call *tiers.Call) error {
 	return a.count(call)
 }
 
-// count gives a call its ordinal, within the limit.
+// count numbers a call, within the limit.
 func (a *Accounts) count(call *tiers.Call) error {
 	if a.calls.made >= a.cfg.Limits.HostCalls {
 		a.Refuse(tiers.LimitHostCalls)
@@ -248,17 +248,17 @@ func (a *Accounts) callAndKeep(ctx context.Context, call tiers.Call) (tiers.Valu
 	return value, nil
 }
 
-// release takes back what callAndKeep has counted: the guest has the value.
+// release stops counting a result of callAndKeep: the guest has the value.
 func (a *Accounts) release(value tiers.Value) {
 	a.calls.mu.Lock()
 	defer a.calls.mu.Unlock()
-	counted := min(len(value), a.calls.kept) // the end of the calls has freed the rest
+	counted := min(len(value), a.calls.kept) // endCalls has freed the rest
 	a.calls.kept -= counted
 	a.gate.Free(counted)
 }
 
-// callHost makes the call as soon as the gate lets it, or finds the answer in the
-// replay of a snippet that runs again.
+// callHost makes the call as soon as the gate admits it, or finds the answer in the replay of a
+// repeated snippet.
 func (a *Accounts) callHost(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	replay := a.calls.replay
 	if replay != nil && replay.replays() {
@@ -280,7 +280,7 @@ func (a *Accounts) callHost(ctx context.Context, call tiers.Call) (tiers.Value, 
 	return value, err
 }
 
-// checkValue refuses an answer that the guest's bare JSON scanner could not read.
+// checkValue refuses an answer that the guest's minimal JSON scanner could not read.
 func checkValue(value tiers.Value) (tiers.Value, error) {
 	value = bytes.TrimSpace(value)
 	if len(value) == 0 {
@@ -358,11 +358,11 @@ func (a *Accounts) waitForCalls(body []byte) Reply {
 	return resultsReply(done)
 }
 
-// pause waits for a started call, at most so many milliseconds, -1 for any time.
+// pause waits for a started call, for at most ms milliseconds; -1 means without limit.
 func (a *Accounts) pause(ms int64) {
 	isPending := a.calls.countPending() > 0
 	wait := time.Duration(ms) * time.Millisecond
-	if !isPending { // an idle wait is the snippet's own time
+	if !isPending { // an idle wait uses the snippet's own time
 		left := a.meter.wallLeft()
 		if ms < 0 || wait > left {
 			wait = left
@@ -399,7 +399,7 @@ func resultsReply(done []callResult) Reply {
 		if r.err != nil {
 			text, err := json.Marshal(r.err.Error())
 			if err != nil {
-				text = []byte(`"error"`) // a string always encodes
+				text = []byte(`"error"`) // a string can always be encoded
 			}
 			out = append(out, text...)
 		} else {

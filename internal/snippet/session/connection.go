@@ -12,62 +12,61 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
-// The errors that end a run without a code.
+// Errors that end a run without a code.
 var (
-	// ErrGone: the guest's process is gone, or what it sent cannot be understood. The
-	// Connection is of no more use.
+	// ErrGone: the guest's process is gone, or its messages make no sense. The Connection is
+	// unusable.
 	ErrGone = errors.New("the guest's process is gone")
 	// ErrRestored: the guest was stopped, or died; a keeper has taken over in the state
 	// before the last snippet that was saved.
 	ErrRestored = errors.New("the guest was restored")
 )
 
-// Control is what a tier can do to the process at the other end of a Connection.
+// Control is a tier's means to control the process at the other end of a Connection.
 type Control interface {
-	// Kill ends the processes of the guest but the one with that number inside, 0 for
-	// all.
+	// Kill kills the processes of the guest except the one with number keeper inside; 0 kills all.
 	Kill(keeper int)
 }
 
 // Interrupter is a Control that can ask a snippet to end by itself.
 type Interrupter interface {
-	// Interrupt returns when the guest has been asked.
+	// Interrupt returns once the request has been sent to the guest.
 	Interrupt()
 }
 
-// partSize bounds what is read at a time, in bytes.
+// partSize bounds a single read, in bytes.
 const partSize = 64 << 10
 
-// Connection is the host's end of a guest in another process, over a socket or two pipes. It
-// has one owner.
+// Connection is the host's end of a guest in another process, over a socket or two pipes. It does
+// not support concurrent use.
 type Connection struct {
-	// MaxRequest bounds what the guest sends at a time, and so does the session's limit of
-	// memory. New sets it to wire.MaxRequest.
+	// MaxRequest bounds a single message from the guest, in addition to the session's memory limit.
+	// New sets it to wire.MaxRequest.
 	MaxRequest int
-	// OnFrame takes frames of kinds that package wire does not know, nil for none.
-	// Returning true says that the guest is gone.
+	// OnFrame handles frames of kinds that package wire does not define; it may be nil. It returns
+	// true if the guest is gone.
 	OnFrame func(kind byte, payload []byte) (gone bool)
-	// Unslept says that the guest does not report its sleeps: see Processor.
+	// Unslept means that the guest does not report its sleeps: see Processor.
 	Unslept bool
 
 	conn    io.ReadWriteCloser
 	control Control
 
-	input  chan []byte // what has been read, of partSize at most; closed at the end
-	spare  chan []byte // parts to read into again
+	input  chan []byte // data read, in parts of at most partSize; closed at the end
+	spare  chan []byte // parts to reuse for reading
 	buffer frame.Buffer
-	output chan []byte // to the goroutine that writes; closed by Close
-	queue  [][]byte    // what is to be written next
-	queued int         // its bytes
+	output chan []byte // to the writing goroutine; closed by Close
+	queue  [][]byte    // data to write next
+	queued int         // bytes in queue
 
 	keeper  keeper
-	former  keeper    // the one before
-	coming  keeper    // what a keeper made now would be
+	former  keeper    // the previous keeper
+	coming  keeper    // the keeper that would be made now
 	mayKeep bool      // the last order asked for a keeper
 	mark    wire.Mark // of the last order
-	isBegun bool      // the guest has begun with the order
+	isBegun bool      // the guest has begun the order
 	isGone  bool
-	isRude  bool          // it sent something that cannot be understood
+	isRude  bool          // it sent something that makes no sense
 	closed  chan struct{} // closed when the connection has ended
 	pending map[uint32]*pendingCall
 	ended   chan *pendingCall
@@ -92,13 +91,13 @@ func NewConnection(conn io.ReadWriteCloser, control Control) *Connection {
 // Gone is closed when the guest has ended the connection.
 func (c *Connection) Gone() <-chan struct{} { return c.closed }
 
-// HasBegun reports whether the guest has begun with the last order.
+// HasBegun reports whether the guest has begun the last order.
 func (c *Connection) HasBegun() bool { return c.isBegun }
 
 // IsRude reports whether the guest was given up because of what it sent.
 func (c *Connection) IsRude() bool { return c.isRude }
 
-// Kept is the last snippet in the state to which ErrRestored returned, 0 for none.
+// Kept returns the last snippet in the state to which ErrRestored returned, or 0.
 func (c *Connection) Kept() int { return c.keeper.snippet }
 
 func (c *Connection) read() {
@@ -123,7 +122,7 @@ func (c *Connection) read() {
 	}
 }
 
-// add takes what read has read.
+// add buffers a part that was read.
 func (c *Connection) add(part []byte) {
 	c.buffer.Add(part)
 	select {
@@ -138,22 +137,22 @@ func (c *Connection) write() {
 	for data := range c.output {
 		if !isBroken {
 			_, err := c.conn.Write(data)
-			isBroken = err != nil // the next read shows it
+			isBroken = err != nil // the next read reveals it
 		}
 	}
 }
 
-// maxQueued is how many bytes of answers may wait for a guest that does not read.
-// Until then no more of its requests are looked at.
+// maxQueued bounds the bytes of answers that may wait for a guest that does not read. Beyond it, no
+// more of the guest's requests are handled.
 const maxQueued = 32 << 20
 
-// Send queues bytes for the guest. They leave while a Run or Await waits.
+// Send queues bytes for the guest. They are sent while Run or Await waits.
 func (c *Connection) Send(data []byte) {
 	c.queue = append(c.queue, data)
 	c.queued += len(data)
 }
 
-// outgoing is where to write and what; both are nil if there is nothing.
+// outgoing returns the channel to send on and the data; both are nil if there is no data.
 func (c *Connection) outgoing() (chan<- []byte, []byte) {
 	if len(c.queue) == 0 {
 		return nil, nil
@@ -167,8 +166,8 @@ func (c *Connection) dequeue() {
 	c.queue = c.queue[1:]
 }
 
-// Await waits for a frame of that kind while the guest starts. Requests that come
-// before it get the answer null: the guest rehearses.
+// Await waits for a frame of that kind while the guest starts. Earlier requests receive the answer
+// null: the guest is rehearsing.
 func (c *Connection) Await(ctx context.Context, kind byte) (payload []byte, err error) {
 	for {
 		got, payload, err := c.nextFrame(ctx)
@@ -212,7 +211,7 @@ func (c *Connection) nextFrame(ctx context.Context) (kind byte, payload []byte, 
 }
 
 func (c *Connection) cutFrame() (kind byte, payload []byte, ok bool, err error) {
-	c.buffer.Max = c.MaxRequest + 16 // the heads of messages
+	c.buffer.Max = c.MaxRequest + 16 // the headers of messages
 	return c.buffer.Next()
 }
 
@@ -234,8 +233,8 @@ func (c *Connection) answer(number uint32, reply Reply) error {
 	return nil
 }
 
-// Run has the guest carry out an order, whose marks Run draws. before is the last
-// snippet in the state that order.Save keeps. The errors are ErrGone and ErrRestored.
+// Run makes the guest carry out an order, for which Run draws the marks. before is the last snippet
+// in the state that order.Save keeps. The errors are ErrGone and ErrRestored.
 func (c *Connection) Run(a *Accounts, order wire.Order, before int) (wire.Done, error) {
 	if c.isGone {
 		return wire.Done{}, ErrGone
@@ -261,7 +260,7 @@ func (c *Connection) processorTime() processorTime {
 	return processorTime{source: source, sole: source != nil && c.Unslept}
 }
 
-// tick is how often the limits are looked at.
+// tick is the interval between two checks of the limits.
 const tick = 2 * time.Millisecond
 
 // serve answers the guest until it is done.
@@ -282,7 +281,7 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 
 		input := c.input
 		if c.queued >= maxQueued || c.buffer.Len() > c.buffer.Max {
-			input = nil // first the frames that have come
+			input = nil // first the frames that have arrived
 		}
 		out, first := c.outgoing()
 		select {
@@ -301,7 +300,7 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 
 		case call := <-c.ended:
 			c.charge(a, &charged)
-			if len(c.pending) == 1 { // the guest waits for no other call
+			if len(c.pending) == 1 { // the guest is waiting for no other call
 				c.resumeSlot(a)
 				charged = time.Now()
 			}
@@ -320,9 +319,8 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 	}
 }
 
-// handleFrames handles the whole frames that have come. Requests may be slow, and many
-// may have come, so it returns after a tick at the latest: then the limits are looked
-// at.
+// handleFrames handles the complete frames that have arrived. Requests may be slow, and many may
+// have arrived, so it returns after a tick at the latest, for a check of the limits.
 func (c *Connection) handleFrames(a *Accounts) (done wire.Done, isOver bool, err error) {
 	for begun := time.Now(); c.queued < maxQueued && time.Since(begun) < tick; {
 		kind, payload, ok, err := c.cutFrame()
@@ -339,13 +337,13 @@ func (c *Connection) handleFrames(a *Accounts) (done wire.Done, isOver bool, err
 	return wire.Done{}, false, nil
 }
 
-// giveUp stops a guest that sent something that cannot be understood.
+// giveUp stops a guest that sent something that makes no sense.
 func (c *Connection) giveUp() error {
 	c.isRude = true
 	return c.stop()
 }
 
-// handleFrame does what one frame asks for.
+// handleFrame handles one frame.
 func (c *Connection) handleFrame(
 	a *Accounts, kind byte, payload []byte,
 ) (done wire.Done, isOver bool, err error) {
@@ -357,7 +355,7 @@ func (c *Connection) handleFrame(
 		return wire.Done{}, false, nil
 	}
 
-	if !c.isBegun { // an earlier snippet left or forged it
+	if !c.isBegun { // left over or forged by an earlier snippet
 		c.isBegun = kind == wire.KindBegun && bytes.Equal(payload, c.mark[:])
 		return wire.Done{}, false, nil
 	}
@@ -375,8 +373,8 @@ func (c *Connection) handleFrame(
 		if !c.mayKeep || !c.noteKeeper(payload) {
 			return wire.Done{}, true, c.giveUp()
 		}
-		c.mayKeep = false                   // an order leaves one keeper
-		if c.wasTakenOver(c.buffer.Len()) { // the mark came together with this
+		c.mayKeep = false                   // one keeper per order
+		if c.wasTakenOver(c.buffer.Len()) { // the mark arrived together with this
 			return wire.Done{}, true, c.welcomeKeeper()
 		}
 
@@ -400,7 +398,7 @@ func isOfWire(kind byte) bool {
 	return false
 }
 
-// Close ends the connection. The process has to be ended by its owner.
+// Close ends the connection. Its owner must end the process.
 func (c *Connection) Close() error {
 	err := c.conn.Close()
 	close(c.output)

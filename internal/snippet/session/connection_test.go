@@ -13,10 +13,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// slowControl is a Control whose interrupts take their time to arrive.
+// slowControl is a Control whose interrupts are slow to arrive.
 type slowControl struct {
 	takes    time.Duration
-	heard    chan struct{} // has room for all
+	heard    chan struct{} // with room for all
 	isKilled bool
 }
 
@@ -27,13 +27,13 @@ func (c *slowControl) Interrupt() {
 
 func (c *slowControl) Kill(int) { c.isKilled = true }
 
-// deafControl is a Control of a guest that cannot be asked to end.
+// deafControl is the Control of a guest that cannot be asked to end.
 type deafControl struct{ isKilled bool }
 
 func (c *deafControl) Kill(int) { c.isKilled = true }
 
-// obey is a guest that ends its snippet a while after the first interrupt, or never if
-// obeys is not set.
+// obey is a guest that ends its snippet some time after the first interrupt, or never if obeys is
+// not set.
 func obey(t *testing.T, conn net.Conn, c *slowControl, obeys time.Duration) {
 	t.Helper()
 	out := frame.NewWriter(conn, 1<<10)
@@ -76,8 +76,8 @@ func begin(t *testing.T, limits tiers.Limits) *Accounts {
 	return a
 }
 
-// TestTheGraceBeginsWhenTheGuestIsAsked lets interrupts take longer than the grace: a
-// guest that obeys the first one lives, one that does not has had its whole time.
+// TestTheGraceBeginsWhenTheGuestIsAsked makes interrupts take longer than the grace: a guest that
+// obeys the first one lives; one that does not obey has had all of its time.
 func TestTheGraceBeginsWhenTheGuestIsAsked(t *testing.T) {
 	for name, row := range map[string]struct {
 		takes, obeys time.Duration
@@ -128,7 +128,7 @@ func TestTheGraceBeginsWhenTheGuestIsAsked(t *testing.T) {
 	}
 }
 
-// TestAGuestThatCannotBeAskedIsKilledAtOnce has no Interrupter.
+// TestAGuestThatCannotBeAskedIsKilledAtOnce uses a Control that is not an Interrupter.
 func TestAGuestThatCannotBeAskedIsKilledAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -151,8 +151,8 @@ func TestAGuestThatCannotBeAskedIsKilledAtOnce(t *testing.T) {
 	})
 }
 
-// TestTheGraceEndsWhenTheHostIsKeptBusy has so much to do between two looks that the
-// grace alone would take minutes.
+// TestTheGraceEndsWhenTheHostIsKeptBusy keeps the host so busy between two checks that the grace
+// alone would take minutes.
 func TestTheGraceEndsWhenTheHostIsKeptBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const busy = time.Second
@@ -170,7 +170,7 @@ func TestTheGraceEndsWhenTheHostIsKeptBusy(t *testing.T) {
 	})
 }
 
-// TestAKeeperThatNoOrderAskedFor is of a guest that hopes to be woken, not killed.
+// TestAKeeperThatNoOrderAskedFor plays a guest that hopes to be woken instead of killed.
 func TestAKeeperThatNoOrderAskedFor(t *testing.T) {
 	ours, theirs := net.Pipe()
 	control := &deafControl{}
@@ -199,8 +199,8 @@ func TestAKeeperThatNoOrderAskedFor(t *testing.T) {
 	}
 }
 
-// FuzzConnection is a hostile guest: whatever it sends, the run ends, and the host
-// keeps its bounds.
+// FuzzConnection plays a hostile guest: whatever it sends, the run ends, and the host stays within
+// its bounds.
 func FuzzConnection(f *testing.F) {
 	mark := string(make([]byte, wire.MarkSize))
 	for _, seed := range []string{
@@ -223,7 +223,7 @@ func FuzzConnection(f *testing.F) {
 				_ = frame.NewWriter(theirs, 1<<10).Write(wire.KindBegun, order.Mark[:])
 			}
 			_, _ = theirs.Write(sent)
-			_ = theirs.Close() // it has said everything
+			_ = theirs.Close() // it has sent everything
 		}()
 
 		done, err := c.Run(a, wire.Order{Save: mustSave}, 0)

@@ -1,15 +1,14 @@
 // Package session runs the life of a snippet, in every tier.
 //
-// A [Machine] drives a [Guest]: an interpreter in WebAssembly, a Python process, a
-// worker with an interpreter of Go, a compiled Go program. It prepares the guest, runs
-// the snippet, heals the guest if the snippet has damaged it, and reports losses. Tiers
-// provide only their walls.
+// A [Machine] drives a [Guest]: an interpreter in WebAssembly, a Python process, a worker with a Go
+// interpreter, or a compiled Go program. It prepares the guest, runs the snippet, heals the guest
+// if the snippet damaged it, and reports losses. Tiers provide only their walls.
 //
 // While a snippet runs, its [Accounts] answer its requests to the host: host calls, texts,
 // output, its answer. They also enforce its limits.
 //
-// A guest in another process is at the other end of a [Connection]. A guest that can restore
-// an earlier state only by a replay of its snippets has a [History].
+// A guest in another process is at the other end of a [Connection]. A guest that can restore an
+// earlier state only by replaying its snippets has a [History].
 //
 // Everything that a guest sends is hostile.
 package session

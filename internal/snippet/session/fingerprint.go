@@ -13,15 +13,15 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// mostCompared bounds the short texts that a fingerprint reads, and the packages, in bytes.
+// mostCompared bounds the short texts and the packages that a fingerprint reads, in bytes.
 const mostCompared = 64 << 20
 
-// Fingerprint identifies all that a guest may have read of the session's configuration into its
-// own memory: the names, the descriptions, JSON, short texts, the lists of directories, packages.
-// A guest asks the host for the rest, so a long text counts with its description only.
+// Fingerprint identifies everything in the session's configuration that a guest may have read into
+// its own memory: names, descriptions, JSON, short texts, the lists of directories, packages. A
+// guest requests everything else from the host, so a long text counts only with its description.
 func (a *Accounts) Fingerprint(ctx context.Context) (string, error) {
 	f := &fingerprint{accounts: a, ctx: ctx, sum: sha256.New(), left: mostCompared}
-	a.calls.begin(ctx, a.ordinal) // the description of a text is computed until it ends
+	a.calls.begin(ctx, a.ordinal) // computing the description of a text ends with it
 	err := f.read()
 	a.endCalls()
 	if err != nil {
@@ -37,7 +37,7 @@ type fingerprint struct {
 	left     int64 // bytes that it may still read
 }
 
-// errLargeInputs: reading all of that would take longer than a state may.
+// errLargeInputs: reading everything would take longer than a state may.
 var errLargeInputs = errors.New("the short contexts or the packages have more than 64 MiB")
 
 func (f *fingerprint) read() error {
@@ -63,7 +63,7 @@ func (f *fingerprint) read() error {
 	return f.addPackages()
 }
 
-// add adds a part with its length, so that no two lists of parts look the same.
+// add adds a part with its length, so that different lists of parts always differ.
 func (f *fingerprint) add(part []byte) error {
 	if f.left -= int64(len(part)); f.left < 0 {
 		return errLargeInputs
@@ -94,7 +94,7 @@ func (f *fingerprint) addText(t *bigtext.Text) error {
 	return f.add(part)
 }
 
-// addPackages adds a digest of the packages, which stay the same for the whole session.
+// addPackages adds a digest of the packages, which never change during the session.
 func (f *fingerprint) addPackages() error {
 	a := f.accounts
 	if a.packages == nil {
@@ -126,8 +126,8 @@ func (a *Accounts) Text(ctx context.Context, number int) (*bigtext.Text, error) 
 	return t, err
 }
 
-// Adopt makes the accounts those of a session whose guest comes with its memory: its snippets
-// have run, and it knows the texts by the numbers that the state has.
+// Adopt fits the accounts to a guest that arrives with its memory: its snippets have run, and it
+// knows texts by the numbers in the state.
 func (a *Accounts) Adopt(state []byte, snippet int) error {
 	if _, err := a.adopt(state); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestFingerprintsDiffer: each configuration has its own, whatever part of it differs.
+// TestFingerprintsDiffer: configurations that differ in any part have different fingerprints.
 func TestFingerprintsDiffer(t *testing.T) {
 	text := func(content string) tiers.Config {
 		path := filepath.Join(t.TempDir(), "name")
@@ -95,7 +95,7 @@ func TestFingerprintsDiffer(t *testing.T) {
 	}
 }
 
-// TestALargeConfigurationHasNoFingerprint, because reading it takes too long.
+// TestALargeConfigurationHasNoFingerprint, because reading it would take too long.
 func TestALargeConfigurationHasNoFingerprint(t *testing.T) {
 	files := fstest.MapFS{"a.py": {Data: make([]byte, mostCompared/2)}, "b.py": {Data: make([]byte, mostCompared/2)}}
 	a, err := NewAccounts(t.Context(), tiers.Config{Packages: files})

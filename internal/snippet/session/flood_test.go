@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// killed is a control whose guest only ends when it is killed as a whole.
+// killed is the control of a guest that only ends when it is killed as a whole.
 type killed struct{ guest io.Closer }
 
 func (k killed) Kill(keeper int) {
@@ -25,7 +25,7 @@ func (k killed) Kill(keeper int) {
 	}
 }
 
-// TestAFloodDoesNotPileUp has guests that write faster than the host can handle it.
+// TestAFloodDoesNotPileUp uses guests that write faster than the host can handle.
 func TestAFloodDoesNotPileUp(t *testing.T) {
 	skip.Short(t, "it waits for a keeper that does not wake up")
 
@@ -36,7 +36,7 @@ func TestAFloodDoesNotPileUp(t *testing.T) {
 
 	for name, flood := range map[string]struct {
 		first []byte // after the mark
-		then  []byte // without end
+		then  []byte // endlessly repeated
 	}{
 		"slow requests": {nil, bytes.Repeat(slow, 1<<20/len(slow))},
 		"a dying guest with a keeper": {

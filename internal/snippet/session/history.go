@@ -20,20 +20,20 @@ type Past struct {
 	Language tiers.Language
 	Source   string
 	Calls    []AnsweredCall
-	// Changed says why the snippet may give something else when it runs again, empty
-	// if it should not.
+	// Changed explains why the snippet may have other results when repeated, or is empty if it
+	// should not.
 	Changed string
 
 	outcome [sha256.Size]byte
-	isKnown bool // outcome is: the snippet has run here
+	isKnown bool // outcome is known: the snippet has run here
 	took    time.Duration
 }
 
-// History is a session whose guest returns to a state by running snippets again, with
-// the answers that the host gave before. The host hears nothing of that.
+// History is the history of a session whose guest returns to a state by repeating snippets, with
+// the host's earlier answers. The host does not notice.
 type History struct {
-	// Canonical, if set, takes out of what a snippet prints and asks for what may
-	// differ when the same snippet runs again.
+	// Canonical, if set, removes from a snippet's output and calls the parts that may differ when
+	// the same snippet is repeated.
 	Canonical func([]byte) []byte
 
 	accounts *Accounts
@@ -44,13 +44,13 @@ type History struct {
 // NewHistory returns an empty history.
 func NewHistory(a *Accounts) *History { return &History{accounts: a} }
 
-// Past returns the snippets, in order. They belong to the history.
+// Past returns the snippets, in order. The history owns the slice.
 func (h *History) Past() []Past { return h.past }
 
 // Forget empties the history.
 func (h *History) Forget() { h.past, h.kept = nil, 0 }
 
-// Record makes the accounts keep the host calls of the snippet that has just begun.
+// Record makes the accounts record the host calls of the snippet that has just begun.
 func (h *History) Record() {
 	h.accounts.calls.replay = &replay{canonical: h.canonical, kept: h.kept}
 }
@@ -62,8 +62,7 @@ func (h *History) canonical(text []byte) []byte {
 	return h.Canonical(text)
 }
 
-// Add adds the snippet whose accounts have just been closed. verdict stands for how it
-// ended.
+// Add adds the snippet whose accounts have just been closed. verdict represents how it ended.
 func (h *History) Add(p Past, verdict string) {
 	a := h.accounts
 	p.Calls, h.kept = a.calls.replay.made, a.calls.replay.kept
@@ -73,13 +72,11 @@ func (h *History) Add(p Past, verdict string) {
 	h.past = append(h.past, p)
 }
 
-// replaySlack is how much longer than before a snippet may take that runs again,
-// besides three times.
+// replaySlack is how much longer than three times its first duration a repeated snippet may take.
 const replaySlack = 10 * time.Second
 
-// RunAgain runs snippet i of the history again. run runs it in the guest and returns
-// how it ended. isSame says that the snippet did what it did before, ended that it
-// ended by itself.
+// RunAgain repeats snippet i of the history. run runs it in the guest and returns how it ended.
+// isSame reports whether the snippet did the same as before, ended whether it ended by itself.
 func (h *History) RunAgain(
 	ctx context.Context, i int, run func(p *Past) (verdict string, ended bool),
 ) (isSame, ended bool) {
@@ -113,7 +110,7 @@ type snippetRecord struct {
 	Calls  []AnsweredCall `json:"calls"`
 }
 
-// MarshalJSON writes a snippet without calls as a string, as [FormatReplay] says.
+// MarshalJSON encodes a snippet without calls as a string, as [FormatReplay] describes.
 func (s snippetRecord) MarshalJSON() ([]byte, error) {
 	if len(s.Calls) == 0 {
 		return json.Marshal(s.Source)
@@ -122,7 +119,7 @@ func (s snippetRecord) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(s))
 }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON decodes either form.
 func (s *snippetRecord) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(data, []byte(`"`)) {
 		return json.Unmarshal(data, &s.Source)
@@ -159,7 +156,7 @@ func (p *Past) left(reason string) tiers.Left {
 	}
 }
 
-// The bounds of a state in format replay.
+// Bounds of a state in format replay.
 const (
 	maxReplayState    = 64 << 20 // bytes
 	maxReplaySnippets = 10_000
@@ -186,7 +183,7 @@ func (h *History) Adopt(state tiers.State) error {
 	return nil
 }
 
-// checkReplay bounds a state in format replay before it is decoded.
+// checkReplay checks the bounds of a state in format replay before it is decoded.
 func checkReplay(data []byte) error {
 	if len(data) > maxReplayState {
 		return fmt.Errorf("it is longer than %d bytes", maxReplayState)
@@ -197,13 +194,13 @@ func checkReplay(data []byte) error {
 	return nil
 }
 
-// verdicts name the codes of package wire in the digest of a snippet.
+// verdicts are the names of package wire's codes in the digest of a snippet.
 var verdicts = map[int]string{
 	wire.CodeOK: "ok", wire.CodeRaised: "raised", wire.CodeExited: "exited",
 }
 
-// Verdict stands for how a snippet ended, for Add and RunAgain: its code, and the
-// message of its exception. It is empty if the snippet did not end in order.
+// Verdict represents how a snippet ended, for Add and RunAgain: its code, and the message of its
+// exception. It is empty if the snippet did not end in order.
 func (a *Accounts) Verdict(code int) string {
 	name, known := verdicts[code]
 	if !known {
@@ -215,5 +212,5 @@ func (a *Accounts) Verdict(code int) string {
 	return name
 }
 
-// LastVerdict is the Verdict on the snippet whose accounts were closed last.
+// LastVerdict returns the Verdict on the snippet whose accounts were closed last.
 func (a *Accounts) LastVerdict() string { return a.verdict }

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// FileOf is the path of a long text's file, empty if the guest may not read it; the
-// guest is another user than this process, if other is set.
+// FileOf returns the path of a long text's file, or an empty string if the guest may not read it.
+// If other is set, the guest runs as another user than this process.
 func FileOf(in tiers.Input, other bool) string {
 	text, ok := in.Text.(*bigtext.Text)
 	if !ok || text.File() == nil || text.Size() <= LongText {

@@ -7,15 +7,15 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
-// keeper is a process that sleeps in the state before a snippet, and takes the session
-// over when the snippet's own process has died.
+// keeper is a process that sleeps in the state before a snippet, and takes over the session when
+// the snippet's own process has died.
 type keeper struct {
-	pid     int       // inside, 0 if there is none
-	mark    wire.Mark // it sends that when it takes over
-	snippet int       // the last one in its state
+	pid     int       // inside, or 0
+	mark    wire.Mark // sent by the keeper when it takes over
+	snippet int       // the last snippet in its state
 }
 
-// noteKeeper takes the guest's word that it has left a keeper behind, or could not.
+// noteKeeper records the guest's report that it left a keeper behind, or failed to.
 func (c *Connection) noteKeeper(payload []byte) bool {
 	if len(payload) != 4 {
 		return false
@@ -32,16 +32,16 @@ func (c *Connection) noteKeeper(payload []byte) bool {
 	return true
 }
 
-// wasTakenOver reports whether the keeper's mark has come with the last n bytes. Half a
-// frame of the dead process may stand before it.
+// wasTakenOver reports whether the keeper's mark is among the last n bytes. Half a frame of the
+// dead process may precede it.
 func (c *Connection) wasTakenOver(n int) bool {
 	return c.keeper.pid != 0 && c.buffer.SkipPast(c.keeper.mark[:], n)
 }
 
-// takeOverTimeout bounds how long a keeper may take to wake up.
+// takeOverTimeout bounds the time in which a keeper must wake up.
 const takeOverTimeout = 5 * time.Second
 
-// stop ends the snippet by force. If a keeper is there, it takes over.
+// stop ends the snippet by force. A keeper, if there is one, takes over.
 func (c *Connection) stop() error {
 	if c.keeper.pid == 0 {
 		return c.kill()
@@ -74,11 +74,11 @@ func (c *Connection) kill() error {
 	return ErrGone
 }
 
-// Discard gives up the state after the last snippet: the keeper takes over. The error
-// is ErrRestored or ErrGone.
+// Discard discards the state after the last snippet: the keeper takes over. The error is
+// ErrRestored or ErrGone.
 func (c *Connection) Discard() error { return c.stop() }
 
-// welcomeKeeper lets the keeper go on: it throws away what came for its child.
+// welcomeKeeper lets the keeper continue: the keeper discards the data sent to its child.
 func (c *Connection) welcomeKeeper() error {
 	mark := c.keeper.mark
 	c.keeper.pid = 0

@@ -12,31 +12,31 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Machine is the life of a session's snippets in one tier: prepare, run, end, heal,
-// report what was lost. It has one owner.
+// Machine runs the life of a session's snippets in one tier: prepare, run, end, heal, report
+// losses. It does not support concurrent use.
 type Machine struct {
 	// Tier is the tier's name.
 	Tier string
-	// Accounts are the session's.
+	// Accounts are the session's accounts.
 	Accounts *Accounts
-	// Guests are what runs snippets, by language. One guest may stand there twice.
+	// Guests run the snippets, by language. The same guest may appear twice.
 	Guests map[tiers.Language]Guest
-	// Lacks is what a rejection says about other languages.
+	// Lacks is the part of a rejection about other languages.
 	Lacks string
-	// Noun is what loss reports call a guest: "interpreter" if empty.
+	// Nouns are the words for guests in loss reports, by language; the default is "interpreter".
 	Nouns map[tiers.Language]string
-	// Enforced says how limits are kept, by language.
+	// Enforced describes how limits are enforced, by language.
 	Enforced map[tiers.Language][]tiers.Enforcement
-	// Denials, if set, returns the connections that were refused since the last time.
+	// Denials, if set, returns the connections refused since the last call.
 	Denials func() []tiers.Denial
 	// Closers are closed with the session, after its guests.
 	Closers []io.Closer
 
-	last     tiers.Language // of the snippet that ran last
-	foreign  map[int]Guest  // the guest that ran a snippet, by ordinal, if there are several guests
+	last     tiers.Language // of the last snippet
+	foreign  map[int]Guest  // guests by the ordinals of their snippets, if there are several guests
 	isClosed bool
 
-	using sync.Mutex // held by the call that runs
+	using sync.Mutex // held by the current call
 }
 
 var (
@@ -45,13 +45,13 @@ var (
 	_ tiers.Extender = (*Machine)(nil)
 )
 
-// ErrClosed and ErrInUse answer calls after Close, and calls while another one runs.
+// ErrClosed is the error of calls after Close, ErrInUse of calls while another one runs.
 var (
 	ErrClosed = errors.New("the sandbox is closed")
 	ErrInUse  = errors.New("the sandbox is in use by another call")
 )
 
-// Enter begins a call of the sandbox's owner, until leave is called.
+// Enter begins a call by the sandbox's owner, which lasts until leave is called.
 func (m *Machine) Enter() (leave func(), err error) {
 	if !m.using.TryLock() {
 		return nil, ErrInUse
@@ -59,7 +59,7 @@ func (m *Machine) Enter() (leave func(), err error) {
 	return m.using.Unlock, nil
 }
 
-// Run runs a snippet. See [tiers.Sandbox].
+// Run runs a snippet: see [tiers.Sandbox].
 func (m *Machine) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
 	leave, err := m.Enter()
 	if err != nil {
@@ -115,7 +115,7 @@ func (m *Machine) choose(ctx context.Context, language tiers.Language) (Guest, e
 	return guest, nil
 }
 
-// note remembers the guest of the snippet that has just begun.
+// note records the guest of the snippet that has just begun.
 func (m *Machine) note(language tiers.Language, guest Guest) {
 	m.last = language
 	for _, other := range m.Guests {
@@ -133,8 +133,8 @@ func (m *Machine) broken(effects tiers.Effects, lost *tiers.Loss, err error) err
 	return &tiers.BrokenError{Tier: m.Tier, Effects: effects, Lost: lost, Err: err}
 }
 
-// neverRan is the error of a snippet that could not begin. A tier that rejects it
-// instead of breaking has its say.
+// neverRan returns the error of a snippet that could not begin. If the tier rejected the snippet
+// rather than failed, its reason takes precedence.
 func (m *Machine) neverRan(lost *tiers.Loss, err error) error {
 	var rejected *tiers.RejectedError
 	if errors.As(err, &rejected) {
@@ -148,7 +148,7 @@ func (m *Machine) Export(ctx context.Context) (tiers.State, error) {
 	return m.export(ctx, Mover.Export)
 }
 
-// ExportExact is Export with the exact state, if the guest has one.
+// ExportExact is like Export, with the exact state if the guest has one.
 func (m *Machine) ExportExact(ctx context.Context) (tiers.State, error) {
 	return m.export(ctx, func(mover Mover, ctx context.Context) (tiers.State, error) {
 		if exact, can := mover.(ExactMover); can {
@@ -221,7 +221,7 @@ func title(language tiers.Language) string {
 	return "Python"
 }
 
-// mover returns the guest that moves the namespaces of a language.
+// mover returns the guest that can move the namespaces of a language.
 func (m *Machine) mover(language tiers.Language) (Mover, error) {
 	if m.isClosed {
 		return nil, ErrClosed
@@ -237,7 +237,7 @@ func (m *Machine) mover(language tiers.Language) (Mover, error) {
 	return mover, nil
 }
 
-// Import brings a namespace from another tier into a fresh sandbox.
+// Import restores a namespace from another tier in a fresh sandbox.
 func (m *Machine) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	leave, err := m.Enter()
 	if err != nil {
@@ -265,7 +265,7 @@ func (m *Machine) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 	return report, err
 }
 
-// Extend adds inputs and functions, which the next snippet finds.
+// Extend adds inputs and functions, which are available to the next snippet.
 func (m *Machine) Extend(
 	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
 ) error {
@@ -305,7 +305,7 @@ func (m *Machine) Close() error {
 	return errors.Join(errs...)
 }
 
-// CheckFunctions reports the first function that snippets could not call by its name.
+// CheckFunctions returns an error for the first function that snippets could not call by its name.
 func CheckFunctions(functions []tiers.Function) error {
 	for _, f := range functions {
 		if err := protocol.CheckOffer(f); err != nil {

@@ -7,20 +7,20 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// LongText is the size in bytes above which a guest asks for parts of a text, or for its
-// characters, instead of the text. It is that of guest/contexts.py.
+// LongText is the size in bytes above which a guest requests parts of a text, or its characters,
+// instead of the whole text. guest/contexts.py has the same value.
 const LongText = 8 << 20
 
-// TextMapper lets the guest read the characters of the text with a number, and a NUL character
-// after the last one. It returns them with their place: an address in the guest's memory, or the
-// path of a file in the guest. It returns the same answer for the same number, also after the
-// file has changed.
+// TextMapper makes the characters of a text readable in the guest, followed by a NUL character. It
+// takes the number of the text and returns the characters' place: an address in the guest's memory,
+// or the path of a file in the guest. It returns the same answer for the same number, even after
+// the file has changed.
 type TextMapper func(
 	ctx context.Context, number int, t *bigtext.Text,
 ) (place any, characters *bigtext.Characters, err error)
 
-// OfferMapping lets the guest have texts in its memory. Without it, the guest asks the host
-// for each part of a long text.
+// OfferMapping enables the mapping of texts into the guest's memory. Without it, the guest requests
+// each part of a long text from the host.
 func (a *Accounts) OfferMapping(mapper TextMapper) { a.mapper = mapper }
 
 func (a *Accounts) mapText(body []byte) Reply {
@@ -32,7 +32,7 @@ func (a *Accounts) mapText(body []byte) Reply {
 		return fail(errNoMapping)
 	}
 	t, _, err := a.openText(number)
-	if err == nil && t.Size() <= LongText { // no guest of ours asks, and each would take an open file
+	if err == nil && t.Size() <= LongText { // our guests never ask, and each text would need an open file
 		err = errShort
 	}
 	if err != nil {
@@ -48,8 +48,8 @@ func (a *Accounts) mapText(body []byte) Reply {
 	})
 }
 
-// SumLongTexts returns how many bytes the long texts of the session have together, those of
-// directories included.
+// SumLongTexts returns the total size of the session's long texts in bytes, including those in
+// directories.
 func (a *Accounts) SumLongTexts() (sum int64) {
 	add := func(size int64) {
 		if size > LongText {

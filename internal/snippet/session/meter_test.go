@@ -11,8 +11,8 @@ type counter struct{ used time.Duration }
 
 func (c *counter) Processor() time.Duration { return c.used }
 
-// TestWorkBehindACallIsCharged plays stretches of time: what passes with a call
-// pending, what passes without, what is computed meanwhile, and what of it is hidden.
+// TestWorkBehindACallIsCharged plays periods: with and without a pending call, with some computing,
+// and with some of it hidden.
 func TestWorkBehindACallIsCharged(t *testing.T) {
 	type stretch struct{ waited, worked, computed, hidden time.Duration }
 	for name, stretches := range map[string][]stretch{
@@ -62,8 +62,8 @@ func TestWorkBehindACallIsCharged(t *testing.T) {
 	}
 }
 
-// TestASourceThatLiesIsBounded has a guest whose count falls, leaps, or is as large as a
-// number can be.
+// TestASourceThatLiesIsBounded uses a guest whose count falls, leaps, or is as large as a number
+// can be.
 func TestASourceThatLiesIsBounded(t *testing.T) {
 	const offset, own = 3 * time.Second, 5 * time.Second
 	for name, row := range map[string]struct{ from, known, want time.Duration }{

@@ -8,13 +8,13 @@ import (
 	"runtime/debug"
 )
 
-// sinks are where standard output and error also go, nil for nowhere.
+// sinks are additional writers for standard output and error; each may be nil.
 type sinks [2]io.Writer
 
-// output keeps what a snippet writes to its two streams, up to a limit of bytes.
+// output keeps a snippet's output on its two streams, up to a limit of bytes.
 type output struct {
 	limit   int64
-	total   int64 // written, kept or not
+	total   int64 // bytes written, kept or not
 	streams [2]bytes.Buffer
 	sinks   sinks
 	echoed  string // the value of the last expression, as far as it was kept
@@ -26,10 +26,10 @@ type output struct {
 	last      []byte
 }
 
-// lastWords is how much of the end of standard error is kept, at least.
+// lastWords is the minimum size of the end of standard error that is kept, in bytes.
 const lastWords = 256 << 10
 
-// write takes a part of stream 0, standard output, or 1, standard error.
+// write adds a part of stream 0, standard output, or 1, standard error.
 func (o *output) write(stream int, b []byte) {
 	if o.keepsLast && stream == 1 {
 		o.keepLast(b)
@@ -50,15 +50,15 @@ func (o *output) write(stream int, b []byte) {
 	}
 }
 
-// echo takes the value of the last expression as a line of standard output.
+// echo adds the value of the last expression as a line of standard output.
 func (o *output) echo(text []byte) {
 	before := o.streams[0].Len()
 	o.write(0, append(bytes.Clone(text), '\n'))
 	o.echoed = string(bytes.TrimSuffix(o.streams[0].Bytes()[before:], []byte{'\n'}))
 }
 
-// pass writes to the caller's writer. Its errors are not the snippet's. A writer that panics
-// gets nothing more, and its panic becomes the error of the run.
+// pass writes to the caller's writer. The writer's errors are not the snippet's. A writer that
+// panics receives nothing more, and its panic becomes the error of the run.
 func (o *output) pass(stream int, b []byte) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -80,13 +80,13 @@ func (o *output) text(stream int) string { return o.streams[stream].String() }
 
 func (o *output) dropped() int64 { return max(0, o.total-o.limit) }
 
-// digest is a hash of what was kept, and of more, as canonical leaves it.
+// digest returns a hash of the kept output, and of more, both after canonical.
 func (o *output) digest(more string, canonical func([]byte) []byte) [sha256.Size]byte {
 	parts := [][]byte{o.streams[0].Bytes(), o.streams[1].Bytes(), []byte(more)}
 	return sha256.Sum256(canonical(bytes.Join(parts, []byte{0})))
 }
 
-// Print takes what the guest writes without a request.
+// Print adds output that the guest writes without a request.
 func (a *Accounts) Print(stderr bool, b []byte) {
 	stream := 0
 	if stderr {
@@ -98,8 +98,8 @@ func (a *Accounts) Print(stderr bool, b []byte) {
 // KeepLastWords keeps the end of the snippet's standard error, even beyond the output limit.
 func (a *Accounts) KeepLastWords() { a.output.keepsLast = true }
 
-// LastWords returns the end of what the snippet wrote to standard error, and what was
-// kept of its beginning.
+// LastWords returns the end of the snippet's standard error, and the part of its beginning that was
+// kept.
 func (a *Accounts) LastWords() (end []byte, beginning string) {
 	return a.output.last, a.output.text(1)
 }

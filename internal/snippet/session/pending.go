@@ -9,17 +9,17 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// pendingCall is a request of a Connection's guest whose answer takes its time.
+// pendingCall is a request of a Connection's guest that is not answered immediately.
 type pendingCall struct {
 	number  uint32
 	cancel  context.CancelFunc
 	reply   Reply
-	value   tiers.Value // what the reply holds, until it is sent
+	value   tiers.Value // the content of the reply, until it is sent
 	isSleep bool
 	isTimed bool // its time is the snippet's own
 }
 
-// charge adds the time since last to the snippet's accounts.
+// charge charges the time since last to the snippet's accounts.
 func (c *Connection) charge(a *Accounts, last *time.Time) {
 	now := time.Now()
 	passed := now.Sub(*last)
@@ -37,7 +37,7 @@ func (c *Connection) charge(a *Accounts, last *time.Time) {
 	a.meter.charge(passed, calls, sleeps)
 }
 
-// handleRequest answers a request, or begins to. An error means that the guest was
+// handleRequest answers a request, or starts answering it. An error means that the guest was
 // stopped.
 func (c *Connection) handleRequest(a *Accounts, request wire.Request) error {
 	number, body := request.Number, request.Body
@@ -51,7 +51,7 @@ func (c *Connection) handleRequest(a *Accounts, request wire.Request) error {
 		return nil
 	case 'x':
 		c.cancelCall(body[1:])
-	case 's', 'w': // threads of the guest wait for themselves
+	case 's', 'w': // threads of the guest wait on their own
 		reply = fail(errRequest)
 	default:
 		reply = a.Handle(body)
@@ -100,7 +100,7 @@ func (c *Connection) beginCall(a *Accounts, number uint32, body []byte) {
 	})
 }
 
-// maxSleeps bounds the sleeps under way: there is one for each thread.
+// maxSleeps bounds the sleeps under way: one per thread.
 const maxSleeps = 1024
 
 func (c *Connection) beginSleep(a *Accounts, number uint32, body []byte) {
@@ -123,7 +123,7 @@ func (c *Connection) beginSleep(a *Accounts, number uint32, body []byte) {
 }
 
 func (c *Connection) refuse(number uint32, err error) {
-	_ = c.answer(number, fail(err)) // it cannot fail: the text is no mapping
+	_ = c.answer(number, fail(err)) // it cannot fail: the text is not mapped
 }
 
 // begin runs a call on a new goroutine.
@@ -148,10 +148,10 @@ func (c *Connection) begin(
 	})
 }
 
-// finishCall answers a call that has ended. An error means that the host cannot.
+// finishCall answers a call that has ended. An error means that the host cannot answer.
 func (c *Connection) finishCall(a *Accounts, call *pendingCall) error {
 	if a.IsCanceled() {
-		return nil // that is what ended it; the guest gets an interrupt instead
+		return nil // that is what ended it; the guest is interrupted instead
 	}
 
 	delete(c.pending, call.number)

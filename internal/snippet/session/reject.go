@@ -2,9 +2,9 @@ package session
 
 import "github.com/rlmhq/rlm/tiers"
 
-// RejectNative returns a [*tiers.RejectedError] for a configuration that a tier of native
-// processes cannot enforce, nil if it can. The work of a process cannot be metered
-// repeatably, and its runs differ from each other.
+// RejectNative returns a [*tiers.RejectedError] for a configuration that a tier of native processes
+// cannot enforce, or nil. The work of a process cannot be metered repeatably, and its runs differ
+// from one another.
 func RejectNative(tier string, cfg tiers.Config) error {
 	var what string
 	switch {
@@ -24,8 +24,8 @@ func RejectNative(tier string, cfg tiers.Config) error {
 	}
 }
 
-// RejectMounts returns a [*tiers.RejectedError] for a configuration with mounts, nil if it has
-// none. It serves tiers that show no files of the host.
+// RejectMounts returns a [*tiers.RejectedError] for a configuration with mounts, or nil. It is for
+// tiers that cannot show files of the host.
 func RejectMounts(tier string, cfg tiers.Config) error {
 	if len(cfg.Mounts) == 0 {
 		return nil
@@ -33,8 +33,8 @@ func RejectMounts(tier string, cfg tiers.Config) error {
 	return rejectFiles(tier, "files of the host (mounts)")
 }
 
-// RejectFiles returns a [*tiers.RejectedError] for a configuration that requires files, nil if it
-// requires none. It serves tiers without a file system.
+// RejectFiles returns a [*tiers.RejectedError] for a configuration that requires files, or nil. It
+// is for tiers without a file system.
 func RejectFiles(tier string, cfg tiers.Config) error {
 	if cfg.Out {
 		return rejectFiles(tier, "files that are copied back (out)")

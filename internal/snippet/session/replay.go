@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// AnsweredCall is a host call of a snippet that may have to run again, with the answer
-// that it got.
+// AnsweredCall is a host call of a snippet that may have to be repeated, with the answer to the
+// call.
 type AnsweredCall struct {
 	// Call is the SHA-256 of the function and its arguments, which may be long.
 	Call  []byte      `json:"call"`
@@ -18,22 +18,21 @@ type AnsweredCall struct {
 	Error string      `json:"error,omitempty"`
 }
 
-// replay keeps the host calls of a snippet, or answers those of one that runs again.
-// It is safe for concurrent use.
+// replay records the host calls of a snippet, or answers those of a repeated one. It is safe for
+// concurrent use.
 type replay struct {
-	// canonical takes out of a call what may differ when the same snippet makes it
-	// again.
+	// canonical removes from a call the parts that may differ when the same snippet repeats it.
 	canonical func([]byte) []byte
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	made    []AnsweredCall
-	kept    int64                     // bytes of all answers of the session
-	left    map[string][]AnsweredCall // answers given before, nil if the snippet is new
-	strayed bool                      // it asked for something that it had not asked for before
+	kept    int64                     // bytes of all answers in the session
+	left    map[string][]AnsweredCall // recorded answers, nil if the snippet is new
+	strayed bool                      // it made a call that it had not made before
 }
 
-// newReplay returns a replay that answers what these calls were answered. The order
-// of different calls does not matter: goroutines make them in any.
+// newReplay returns a replay that repeats the answers to these calls. The order of different calls
+// does not matter: goroutines make them in any order.
 func newReplay(calls []AnsweredCall, canonical func([]byte) []byte) *replay {
 	j := &replay{canonical: canonical, left: map[string][]AnsweredCall{}}
 	for _, c := range calls {
@@ -44,17 +43,17 @@ func newReplay(calls []AnsweredCall, canonical func([]byte) []byte) *replay {
 
 func (j *replay) replays() bool { return j.left != nil }
 
-// digest stands for a call: a call that is made again has the same.
+// digest identifies a call: a repeated call has the same digest.
 func (j *replay) digest(c tiers.Call) []byte {
 	body, err := json.Marshal([]any{c.Function, c.Args, c.Named})
 	if err != nil {
-		return nil // the arguments were decoded, so they encode
+		return nil // the arguments were decoded, so they can be encoded
 	}
 	sum := sha256.Sum256(j.canonical(body))
 	return sum[:]
 }
 
-// isFull reports whether the answers of the session take more than so many bytes.
+// isFull reports whether the session's answers occupy more than most bytes.
 func (j *replay) isFull(most int64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -73,13 +72,13 @@ func (j *replay) record(call tiers.Call, value tiers.Value, err error) {
 	j.kept += c.size()
 }
 
-// size is about what a call takes on the host, in bytes.
+// size returns the approximate memory of a call on the host, in bytes.
 func (c AnsweredCall) size() int64 {
 	const overhead = 128
 	return overhead + int64(len(c.Value)+len(c.Error))
 }
 
-// answer finds the answer that a call got when its snippet first ran.
+// answer returns the answer to a call from the snippet's first run.
 func (j *replay) answer(call tiers.Call) (tiers.Value, error) {
 	key := string(j.digest(call))
 

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// play runs requests as a snippet of a history, whose host answers "ask" by its number.
+// play runs requests as a snippet of a history. Its host answers "ask" with the call's number.
 func play(t *testing.T, limits tiers.Limits) (*Accounts, *History, *int) {
 	t.Helper()
 	asked := 0
@@ -51,7 +51,7 @@ func handleAll(a *Accounts, requests []string) string {
 	return strings.Join(answers, ", ")
 }
 
-// TestASnippetThatRunsAgainGetsTheSameAnswers also asks for what it was refused.
+// TestASnippetThatRunsAgainGetsTheSameAnswers also repeats a refused call.
 func TestASnippetThatRunsAgainGetsTheSameAnswers(t *testing.T) {
 	requests := []string{
 		"cask\x00[[1],{}]", "cask\x00[[\"fail\"],{}]", "cllm_query\x00[[1],{}]", "crm\x00[[1],{}]",
@@ -76,7 +76,7 @@ func TestASnippetThatRunsAgainGetsTheSameAnswers(t *testing.T) {
 	}
 }
 
-// TestASnippetThatAsksSomethingElseIsFound strays in its calls, its output or its end.
+// TestASnippetThatAsksSomethingElseIsFound: a snippet differs in its calls, its output or its end.
 func TestASnippetThatAsksSomethingElseIsFound(t *testing.T) {
 	a, h, asked := play(t, tiers.Limits{})
 	record(t, a, h, "cask\x00[[1],{}]", "o1printed")
@@ -129,7 +129,7 @@ func TestTheHostKeepsNoMoreOfASessionThanItsLimit(t *testing.T) {
 	}
 }
 
-// TestAStateIsReadStrictly gives a history what another tier cannot have written.
+// TestAStateIsReadStrictly gives a history a state that no other tier can have written.
 func TestAStateIsReadStrictly(t *testing.T) {
 	for data, want := range map[string]string{
 		`["x := 1", {"source": "y", "calls": []}]`: "",

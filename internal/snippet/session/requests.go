@@ -113,7 +113,7 @@ func (a *Accounts) Handle(request []byte) Reply {
 	return fail(errRequest)
 }
 
-// moveState answers a request about a state that comes or goes.
+// moveState handles a request about a state that is moving in or out.
 func (a *Accounts) moveState(operation byte, body []byte) Reply {
 	switch operation {
 	case 'p':
@@ -128,13 +128,13 @@ func (a *Accounts) moveState(operation byte, body []byte) Reply {
 
 // Reply is the answer to one request.
 type Reply struct {
-	// Data is the answer, the error's text if Failed.
+	// Data is the answer, or the text of the error if Failed.
 	Data   []byte
 	Failed bool
-	// ASCII is set when Data is known to be ASCII.
+	// ASCII means that Data is known to be ASCII.
 	ASCII bool
 
-	text *bigtext.Text // what Data is a part of, if it lies in a mapping
+	text *bigtext.Text // the text that Data is a part of, if Data is in a mapping
 }
 
 func valueReply(value tiers.Value, err error) Reply {
@@ -144,8 +144,8 @@ func valueReply(value tiers.Value, err error) Reply {
 	return Reply{Data: value, ASCII: isASCII(value)}
 }
 
-// CopyTo copies the answer to dst, which must have the length of Data. It returns an error if
-// Data lies in a mapped file that has been truncated.
+// CopyTo copies the answer to dst, which must have the length of Data. It returns an error if Data
+// is in a mapped file that was truncated.
 func (r Reply) CopyTo(dst []byte) error {
 	if r.text == nil {
 		copy(dst, r.Data)
@@ -185,8 +185,8 @@ var (
 
 var comma = []byte{','}
 
-// cutNumbers cuts n leading decimal operands from b. more says that another operand
-// follows the last of them.
+// cutNumbers cuts n leading decimal operands from b. more means that another operand follows the
+// last of them.
 func cutNumbers(b []byte, n int, more bool) (numbers []int64, rest []byte, err error) {
 	numbers = make([]int64, 0, n)
 	for i := range n {
@@ -218,7 +218,7 @@ func (a *Accounts) takeOutput(body []byte) Reply {
 	return Reply{ASCII: true}
 }
 
-// takeEcho takes the value of the last expression, which is part of the output.
+// takeEcho records the value of the last expression, which is part of the output.
 func (a *Accounts) takeEcho(text []byte) Reply {
 	a.slot.Pause() // the caller's writer may block
 	defer a.resumeSlot()
@@ -247,7 +247,7 @@ func (a *Accounts) readPackages(name string) Reply {
 	if name == "" {
 		return okJSON(a.packages.Files())
 	}
-	data, err := a.packages.Read(name) // the snippet pays for the time
+	data, err := a.packages.Read(name) // charged to the snippet's time
 	if err != nil {
 		return fail(err)
 	}
@@ -257,8 +257,8 @@ func (a *Accounts) readPackages(name string) Reply {
 // maxMissing bounds the name of what a tier lacks, in bytes.
 const maxMissing = 200
 
-// noteMissing notes that the snippet needs a module, or another thing, that its tier
-// lacks. The answer "1" makes the guest stop.
+// noteMissing records that the snippet needs a module, or something else, that its tier lacks. The
+// answer "1" makes the guest stop.
 func (a *Accounts) noteMissing(body []byte) Reply {
 	if !a.rejectable || len(body) == 0 || len(body) > maxMissing {
 		return ok("0")
@@ -290,7 +290,7 @@ func (a *Accounts) takeFinal(body []byte) Reply {
 	return Reply{ASCII: true}
 }
 
-// maxException bounds what a guest says of an exception, in bytes.
+// maxException bounds a guest's description of an exception, in bytes.
 const maxException = 16 << 20
 
 func (a *Accounts) takeException(body []byte) Reply {
@@ -306,13 +306,13 @@ func (a *Accounts) takeException(body []byte) Reply {
 	return Reply{ASCII: true}
 }
 
-// Bounds of what a guest may say about its variables.
+// Bounds on a guest's list of its variables.
 const (
 	maxVariables    = 300
 	maxVariableName = 200 // bytes
 )
 
-// takeVariables takes the list of the session's variables.
+// takeVariables records the list of the session's variables.
 func (a *Accounts) takeVariables(body []byte) Reply {
 	if hostcall.CountValues(body, 2) > 4*maxVariables || len(body) > maxException {
 		return fail(errRequest)

@@ -27,8 +27,7 @@ func (m *Machine) reject(ctx context.Context, guest Guest, s Snippet, ending End
 	return ending.Rejected
 }
 
-// finish makes the result of a snippet that has ended, and a guest that is fit for the
-// next one.
+// finish produces the result of a snippet that has ended, and a guest that is fit for the next one.
 func (m *Machine) finish(
 	ctx context.Context, guest Guest, s Snippet, ending Ending, changed *tiers.Loss,
 ) (tiers.Result, error) {
@@ -56,7 +55,7 @@ func (m *Machine) finish(
 	return r, err
 }
 
-// explain returns an error if something other than the snippet or its limits ended it.
+// explain returns an error if anything but the snippet or its limits ended it.
 func (m *Machine) explain(ctx context.Context, r *tiers.Result, healed Healed) error {
 	a := m.Accounts
 	isLost := r.Lost != nil && healed.Kept < a.Ordinal()
@@ -85,8 +84,8 @@ func (m *Machine) lacksModule(name string) error {
 	}
 }
 
-// lost describes the snippets whose effects are gone after a guest returned to an earlier
-// state, nil if none.
+// lost describes the snippets whose effects disappeared when a guest returned to an earlier state,
+// or returns nil.
 func (m *Machine) lost(guest Guest, s Snippet, healed Healed) *tiers.Loss {
 	if healed.Kept >= s.Ordinal {
 		return nil
@@ -132,7 +131,8 @@ func (m *Machine) noun(s Snippet) string {
 	return "interpreter"
 }
 
-// LeftOf returns a loss that no result has said yet as something that a state lacks.
+// LeftOf converts a loss that no result has reported yet to an entry in a state's list of missing
+// things.
 func LeftOf(lost *tiers.Loss) tiers.Left {
 	reason := lost.Reason
 	if len(lost.Snippets) > 0 {
@@ -147,7 +147,7 @@ func DescribeLoss(lost *tiers.Loss) string {
 	return "what these snippets did is lost: " + strings.ReplaceAll(numbers, " ", ", ")
 }
 
-// JoinLosses adds one loss to another. Nil is none.
+// JoinLosses adds one loss to another. Either may be nil.
 func JoinLosses(a, b *tiers.Loss) *tiers.Loss {
 	switch {
 	case a == nil:

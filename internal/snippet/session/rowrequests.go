@@ -11,14 +11,15 @@ import (
 	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
-// rowRequest is the request of a guest that reads the rows of a text from a to b. The operation w asks how the
-// text in CSV is a table; its operand is the byte between fields, or nothing. To n for lines, j for JSON
-// Lines and v for CSV, the operand is the number of the line at a. For v, these follow:
+// rowRequest is a guest's request for the rows of a text from a to b. The operation w asks for the
+// table layout of a CSV text; its operand is the byte between fields, or empty. For n (lines), j
+// (JSON Lines) and v (CSV), the operand is the number of the line at a. For v, these operands
+// follow:
 //
-//   - how many rows it wants at most;
-//   - how many characters a field may have;
+//   - the maximum number of rows;
+//   - the maximum number of characters in a field;
 //   - the byte between fields, the byte that quotes them, and l for lists or d for dicts;
-//   - for dicts, the names of the columns, with NUL between them.
+//   - for dicts, the names of the columns, separated by NUL.
 //
 // The answers are those of [tables.Batch] and [tables.Layout].
 type rowRequest struct {
@@ -28,17 +29,17 @@ type rowRequest struct {
 	body string
 }
 
-// rowsAhead is the answer to the request that a guest makes next, if it reads on. The host
-// decodes the rows while the guest works with those before. A loop that loads JSON from lines has
-// two: for the lines, and for their values.
+// rowsAhead is the answer to a guest's expected next request. The host decodes these rows while the
+// guest works on the previous ones. A loop that loads JSON from lines has two: for the lines, and
+// for their values.
 type rowsAhead struct {
 	request rowRequest
-	done    chan struct{} // closed when there are the following
+	done    chan struct{} // closed when the fields below are set
 	reply   Reply
 	next    *rowRequest
 }
 
-// rows answers a request, and begins with the next one.
+// rows answers a request, and starts on the next one.
 func (a *Accounts) rows(ctx context.Context, r rowRequest) Reply {
 	ahead := a.ahead[r.op]
 	delete(a.ahead, r.op)
@@ -61,8 +62,8 @@ func (a *Accounts) rows(ctx context.Context, r rowRequest) Reply {
 	return reply
 }
 
-// readAhead answers a request that the guest has not made. The snippet's end waits for it, which
-// takes little time.
+// readAhead answers a request that the guest has not made yet. The end of the snippet waits for it,
+// which takes little time.
 func (a *Accounts) readAhead(r rowRequest) {
 	ahead := &rowsAhead{request: r, done: make(chan struct{})}
 	ctx := a.calls.ctx
@@ -73,7 +74,8 @@ func (a *Accounts) readAhead(r rowRequest) {
 	a.ahead[r.op] = ahead
 }
 
-// answer returns the reply, and the request that reads on, nil if there are no more rows.
+// answer returns the reply and the request for the following rows, or nil if there are no more
+// rows.
 func (r rowRequest) answer(ctx context.Context) (reply Reply, further *rowRequest) {
 	lo, hi, err := r.text.ByteRange(ctx, r.a, r.b)
 	if err != nil {
@@ -105,8 +107,8 @@ func (r rowRequest) answer(ctx context.Context) (reply Reply, further *rowReques
 	return Reply{Data: encode(at)}, further
 }
 
-// readRows returns the answer without an offset, which is next in bytes, and the number of the
-// line there.
+// readRows returns the answer without an offset, the offset of the next row in bytes, and the
+// number of the line there.
 func readRows(
 	op byte, data []byte, from int, body []byte,
 ) (next int, nextLine int64, encode func(next int64) []byte, err error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/slots"
 )
 
-// waitForSlot waits until the next snippet may compute. endSlot must follow.
+// waitForSlot waits until the next snippet may compute. endSlot must be called afterwards.
 func (a *Accounts) waitForSlot(ctx context.Context) (err error) {
 	a.slot, err = slots.Wait(ctx)
 	a.queued = 0
@@ -25,8 +25,8 @@ func (a *Accounts) endSlot() {
 // resumeSlot ends a pause of the slot.
 func (a *Accounts) resumeSlot() { a.noteQueued(a.slot.Resume(a.calls.ctx)) }
 
-// resumeSlot ends a pause of the slot. Meanwhile the process goes on: its limits count what it
-// computes while it has no slot.
+// resumeSlot ends a pause of the slot. Meanwhile the process continues: its limits count what it
+// computes without a slot.
 func (c *Connection) resumeSlot(a *Accounts) {
 	source, isKnown := c.control.(Processor)
 	if !isKnown || !a.slot.IsLost() {

@@ -17,61 +17,59 @@ import (
 
 // The formats of a state.
 const (
-	// FormatPickle is the stream that guest/state.py of package pykernel writes: values as
-	// a pickle, functions and classes by value.
+	// FormatPickle is the stream written by guest/state.py of package pykernel: values as a pickle,
+	// functions and classes by value.
 	FormatPickle = "pickle"
-	// FormatReplay is a JSON array of the session's snippets, in order. Running them again
-	// restores the namespace. A snippet is a string, or, if it called the host, an object
-	// with its source and its calls with their answers.
+	// FormatReplay is a JSON array of the session's snippets, in order. Repeating them restores the
+	// namespace. A snippet is a string, or, if it called the host, an object with its source and
+	// its answered calls.
 	FormatReplay = "replay"
 )
 
-// Bounds on a state that moves.
+// Bounds on a moving state.
 const (
 	maxState = 1 << 30
 	maxLeft  = 1000
 )
 
-// moving is the state on its way into or out of the guest.
+// moving is a state on its way into or out of the guest.
 type moving struct {
 	data  []byte
 	left  []tiers.Left
 	out   bool // the guest may give a state
 	moved int
-	each  time.Duration // the time of a variable
-	until time.Time     // the end of the time of all variables
+	each  time.Duration // the time of one variable
+	until time.Time     // the end of the time for all variables
 
-	// isCalm says that no variable is under way: an interrupt would hit the guest's own work.
+	// isCalm means that no variable is being moved: an interrupt would hit the guest's own work.
 	isCalm bool
 }
 
-// The time of a move. A variable may take mostEach, or the session's limit if that is less.
-// Each variable that exceeds its time halves the time of the others. So any number of endless
-// variables takes at most twice the time of one.
+// The time of a move. A variable may take mostEach, or the session's limit if that is less. Each
+// variable that exceeds its time halves the time of the rest. So any number of endless variables
+// takes at most twice as long as one.
 const (
 	mostEach  = 10 * time.Second
 	leastEach = 100 * time.Millisecond
 	mostCalm  = 30 * time.Second // for the guest's own work, also on a busy machine
 )
 
-// knownTexts is what a state says to the host of the other tier: the files of
-// directories that the guest knows by number, in order. It stands before the
-// guest's own bytes, its length first.
+// knownTexts is the part of a state for the host of the other tier: the files of directories that
+// the guest knows by number, in order. It precedes the guest's own bytes, with its length first.
 type knownTexts struct {
 	Files []textFile `json:"files"`
 }
 
 type textFile struct {
 	Input int    `json:"input"`
-	Path  []byte `json:"path"`            // no string: a path need not be UTF-8
-	Table int    `json:"table,omitempty"` // from 1; then Input is the number of its text
+	Path  []byte `json:"path"`            // not a string: a path need not be UTF-8
+	Table int    `json:"table,omitempty"` // from 1; Input is then the number of its text
 }
 
-// Runner runs the guest's run function, as the tier does for a snippet.
+// Runner runs the guest's run function as the tier does for a snippet.
 type Runner func(source string, flags int) (code int, err error)
 
-// ExportState takes the namespace out of the guest. The accounts of the last snippet
-// are lost.
+// ExportState exports the namespace from the guest. The accounts of the last snippet are lost.
 func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (tiers.State, error) {
 	a.moving = moving{out: true}
 	defer func() { a.moving = moving{moved: a.moving.moved} }()
@@ -86,10 +84,10 @@ func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (ti
 	}, nil
 }
 
-// Exported returns the number of variables that the last ExportState has exported.
+// Exported returns the number of variables exported by the last ExportState.
 func (a *Accounts) Exported() int { return a.moving.moved }
 
-// ImportState brings a namespace into a guest that has run no snippet.
+// ImportState imports a namespace into a guest that has not run any snippet.
 func (a *Accounts) ImportState(
 	ctx context.Context, tier string, state tiers.State, run Runner,
 ) (tiers.Report, error) {
@@ -125,7 +123,7 @@ func (a *Accounts) ImportState(
 	}, nil
 }
 
-// runPureSnippets runs the snippets of a session that had no effects but its variables.
+// runPureSnippets runs the snippets of a session without effects besides its variables.
 func (a *Accounts) runPureSnippets(
 	ctx context.Context, tier string, state tiers.State, run Runner,
 ) (tiers.Report, error) {
@@ -133,7 +131,7 @@ func (a *Accounts) runPureSnippets(
 	if err != nil {
 		return tiers.Report{}, fmt.Errorf("cannot read the state from tier %s: %w", state.From, err)
 	}
-	until := time.Now().Add(a.cfg.Limits.Wall + replaySlack) // for all of them together
+	until := time.Now().Add(a.cfg.Limits.Wall + replaySlack) // for all snippets together
 	for _, source := range sources {
 		if err := a.Begin(ctx, tiers.Job{}); err != nil {
 			return tiers.Report{}, err
@@ -159,7 +157,7 @@ func (a *Accounts) runPureSnippets(
 	return tiers.Report{Moved: len(sources), Left: state.Left}, nil
 }
 
-// decodeSources reads the snippets of a state in format replay that made no host call.
+// decodeSources decodes a state in format replay whose snippets made no host calls.
 func decodeSources(data []byte) (sources []string, err error) {
 	if err := checkReplay(data); err != nil {
 		return nil, err
@@ -168,13 +166,13 @@ func decodeSources(data []byte) (sources []string, err error) {
 	return sources, err
 }
 
-// transfer runs the guest's run for a state instead of a snippet.
+// transfer runs the guest's run function for a state instead of a snippet.
 func (a *Accounts) transfer(ctx context.Context, run Runner, flag int) error {
 	snippet := a.ordinal
 	if err := a.Begin(ctx, tiers.Job{}); err != nil {
 		return err
 	}
-	a.ordinal = snippet // this is not a snippet
+	a.ordinal = snippet // a transfer is not a snippet
 
 	wall := a.cfg.Limits.Wall
 	a.moving.each = min(wall, mostEach)
@@ -186,7 +184,7 @@ func (a *Accounts) transfer(ctx context.Context, run Runner, flag int) error {
 	switch {
 	case err != nil:
 		return err
-	case ctx.Err() != nil: // what was interrupted is missing
+	case ctx.Err() != nil: // the interrupted part is missing
 		return context.Cause(ctx)
 	case r.Status != tiers.StatusOK && r.Exception != nil:
 		return fmt.Errorf("%s: %s", r.Exception.Type, r.Exception.Message)
@@ -196,13 +194,13 @@ func (a *Accounts) transfer(ctx context.Context, run Runner, flag int) error {
 	return nil
 }
 
-// startVariable gives the next variable its time.
+// startVariable starts the time of the next variable.
 func (a *Accounts) startVariable() {
 	a.moving.isCalm = false
 	a.restartMeter(a.moving.each)
 }
 
-// calm gives the guest time for its own work between variables.
+// calm grants the guest time for its own work between variables.
 func (a *Accounts) calm() {
 	a.moving.isCalm = true
 	a.restartMeter(mostCalm)
@@ -217,10 +215,10 @@ func (a *Accounts) restartMeter(time time.Duration) {
 	a.meter.processor = processor
 }
 
-// nextVariable handles what the guest says of its variables. Without a body, the next one
-// begins, and the reply says "over" if there is no time left for it. With ".", it has ended. With
-// "!", it was interrupted, and the reply says why it is left behind, or nothing if the time of
-// all variables is over. It is over, too, when nobody waits for them any more: each further
+// nextVariable handles the guest's reports on its variables. Without a body, the next variable
+// begins, and the reply is "over" if there is no time left for it. With ".", it has ended. With
+// "!", it was interrupted, and the reply is the reason why it is left behind, or empty if the time
+// for all variables is over. The time is also over when the caller no longer waits: each further
 // variable would be interrupted at once.
 func (a *Accounts) nextVariable(body []byte) Reply {
 	if a.moving.until.IsZero() {
@@ -266,8 +264,7 @@ func (a *Accounts) fileList() []textFile {
 
 var errState = errors.New("its header is damaged")
 
-// adopt makes the texts known that the state refers to and returns the guest's
-// part of it.
+// adopt registers the texts that the state refers to and returns the guest's part of it.
 func (a *Accounts) adopt(data []byte) ([]byte, error) {
 	if len(data) < 4 || len(data) > maxState {
 		return nil, errState
@@ -296,8 +293,8 @@ func (a *Accounts) adopt(data []byte) ([]byte, error) {
 	return data[4+length:], nil
 }
 
-// mayHaveTables reports whether a number is that of an input or a file of a directory. The rows of a
-// table are no owner of tables.
+// mayHaveTables reports whether a number belongs to an input or a file of a directory. The rows of
+// a table cannot contain tables.
 func (a *Accounts) mayHaveTables(number int) bool {
 	at := number - firstFile
 	if at >= 0 {
@@ -306,8 +303,8 @@ func (a *Accounts) mayHaveTables(number int) bool {
 	return number >= 0 && number < len(a.cfg.Inputs)
 }
 
-// takeState takes a piece of the state that the guest gives. The first one says how many bytes
-// follow: there is room for no more.
+// takeState stores a piece of the state that the guest exports. The first piece announces how many
+// bytes follow: there is no room for more.
 func (a *Accounts) takeState(body []byte) Reply {
 	switch {
 	case !a.moving.out:
@@ -321,8 +318,8 @@ func (a *Accounts) takeState(body []byte) Reply {
 	return Reply{ASCII: true}
 }
 
-// makeRoom begins a state with its head, and allocates room for what follows. The guest has all
-// of that in its memory, which bounds the room.
+// makeRoom begins a state with its head, and allocates room for the rest. The guest holds all of it
+// in its memory, which bounds the room.
 func (a *Accounts) makeRoom(size string) Reply {
 	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil || n < 0 || n > min(maxState, a.cfg.Limits.Memory) {
@@ -335,7 +332,7 @@ func (a *Accounts) makeRoom(size string) Reply {
 	return Reply{ASCII: true}
 }
 
-// beginState returns the host's part of a state, with room for so many bytes behind it.
+// beginState returns the host's part of a state, with capacity for room further bytes.
 func (a *Accounts) beginState(room int) ([]byte, error) {
 	head, err := json.Marshal(knownTexts{a.fileList()})
 	if err != nil {
@@ -345,8 +342,8 @@ func (a *Accounts) beginState(room int) ([]byte, error) {
 	return append(data, head...), nil
 }
 
-// StateOfPages returns a state whose values are in the guest's memory: it has what [Accounts.Adopt]
-// needs.
+// StateOfPages returns a state whose values are in the guest's memory: it contains what
+// [Accounts.Adopt] needs.
 func (a *Accounts) StateOfPages(tier string) (tiers.State, error) {
 	data, err := a.beginState(0)
 	return tiers.State{
@@ -354,7 +351,7 @@ func (a *Accounts) StateOfPages(tier string) (tiers.State, error) {
 	}, err
 }
 
-// giveState gives the guest a piece of the state to take.
+// giveState returns a piece of the state that the guest imports.
 func (a *Accounts) giveState(body []byte) Reply {
 	from, n, isPair := strings.Cut(string(body), ",")
 	at, err := strconv.Atoi(from)
@@ -367,8 +364,7 @@ func (a *Accounts) giveState(body []byte) Reply {
 	return Reply{Data: rest[:min(size, len(rest))]}
 }
 
-// takeLeft takes the guest's word on what could not move, and on how many variables
-// did.
+// takeLeft records the guest's report on what could not move, and on how many variables did.
 func (a *Accounts) takeLeft(body []byte) Reply {
 	if hostcall.CountValues(body, 3) > 8*maxLeft || len(body) > maxException {
 		return fail(errRequest)

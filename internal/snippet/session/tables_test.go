@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// withTables returns accounts over a text that has a table, and a folder of one file.
+// withTables returns accounts over a text that contains a table, and a folder of one file.
 func withTables(t *testing.T) *Accounts {
 	t.Helper()
 	text := bigtext.FromBytes("shop.db", []byte("bytes"))
@@ -98,7 +98,7 @@ func TestTextsKeepTheirNumbersInAMove(t *testing.T) {
 	}
 }
 
-// stateOf returns a state with a head, and nothing else.
+// stateOf returns a state that consists only of a head.
 func stateOf(head []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(head))), head...)
 }

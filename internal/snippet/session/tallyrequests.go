@@ -11,17 +11,17 @@ import (
 	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
-// tallyStep is how many bytes of a text one answer counts at most, tallyPart how long a part may be,
-// and tallyCheck how many parts it counts between two looks at the clock.
+// tallyStep bounds the bytes of text counted for one answer, tallyPart the length of a part, and
+// tallyCheck the parts counted between two looks at the clock.
 const (
 	tallyStep  = 64 << 20
 	tallyPart  = 64 << 20
 	tallyCheck = 1 << 14
 )
 
-// tally counts equal parts of the text from a on, until b or until enough differ. The operands
-// are the kind of the parts and their separator. The answer is a list, as marshal writes it: the
-// offset of the part that comes next, -1 for none, and a dict of the parts with their counts.
+// tally counts equal parts of the text from a to b, stopping early when enough of them differ. The
+// operands are the kind of the parts and their separator. The answer is a list in the format of
+// marshal: the offset of the next part, or -1, and a dict of the parts with their counts.
 func tally(ctx context.Context, t *bigtext.Text, a, b int64, body []byte) Reply {
 	kind, sep, found := bytes.Cut(body, comma)
 	if !found || !utf8.Valid(sep) {
@@ -64,8 +64,8 @@ func tally(ctx context.Context, t *bigtext.Text, a, b int64, body []byte) Reply 
 	return answer
 }
 
-// countParts counts the parts with which data begins, and returns where the next one begins, -1
-// if there is none. The last part of data that is cut may go on, so it is not counted.
+// countParts counts the parts at the start of data, and returns the offset of the next one, or -1.
+// If data is cut, its last part may be incomplete, so it is not counted.
 func countParts(
 	ctx context.Context, counts *tables.Tally, by bigtext.Splitter, data []byte, isCut bool,
 ) (rest int64) {

@@ -16,24 +16,24 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// TextFolder is a folder of the host in which the guests of one session find the characters of
-// long texts. On the host, only this user can enter it. The guests see the inner folder,
-// read-only, at TextsAt.
+// TextFolder is a folder of the host that holds the characters of long texts for the guests of one
+// session. On the host, only this user can enter it. The guests see the inner folder, read-only, at
+// TextsAt.
 type TextFolder struct {
 	outer, inner string
-	lock         *os.File // tells other processes that this one lives
+	lock         *os.File // tells other processes that this one is alive
 	log          *slog.Logger
 	shown        map[int]*bigtext.Characters // by the number of the text
-	refused      map[int]error               // the same: an attempt may have copied the whole text
+	refused      map[int]error               // likewise: an attempt may have copied the whole text
 }
 
-// TextsAt is where guests see the inner folder.
+// TextsAt is the path of the inner folder in guests.
 const TextsAt = "/context/texts"
 
 const textsPrefix = "rlm-texts-"
 
-// ShowTexts makes a folder for the long texts of the session, and offers it to the guest. It
-// returns nil if there is no long text, or if this system has no such folders.
+// ShowTexts creates a folder for the long texts of the session, and offers it to the guest. It
+// returns nil without long texts, or if this system does not support such folders.
 func (a *Accounts) ShowTexts(log *slog.Logger) *TextFolder {
 	if !canLink || a.SumLongTexts() == 0 {
 		return nil
@@ -73,7 +73,7 @@ func newTextFolder() (*TextFolder, error) {
 	return f, nil
 }
 
-// Path is the inner folder.
+// Path returns the inner folder.
 func (f *TextFolder) Path() string { return f.inner }
 
 // show is a TextMapper.
@@ -99,7 +99,7 @@ func (f *TextFolder) show(
 	return path.Join(TextsAt, name), c, nil
 }
 
-// Close removes the folder. It is for after the guests.
+// Close removes the folder. Call it after the guests have ended.
 func (f *TextFolder) Close() error {
 	err := os.RemoveAll(f.outer)
 	if f.lock != nil {
@@ -110,11 +110,11 @@ func (f *TextFolder) Close() error {
 
 var sweepTexts sync.Once
 
-// abandonedAge is how old a folder is at least that belongs to no process: a younger one may not
-// be locked yet.
+// abandonedAge is the minimum age of a folder that counts as abandoned: a younger one may not be
+// locked yet.
 const abandonedAge = time.Minute
 
-// removeAbandoned removes the folders of processes that were killed.
+// removeAbandoned removes the folders of killed processes.
 func removeAbandoned() {
 	all, _ := filepath.Glob(filepath.Join(os.TempDir(), textsPrefix+"*")) // the pattern is valid
 	for _, outer := range all {

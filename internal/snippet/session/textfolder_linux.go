@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canLink reports whether a file without a name can get one.
+// canLink reports whether this system can name a file that was created without a name.
 const canLink = true
 
 // lockFolder locks a folder until the file is closed. It fails if another process has locked it.

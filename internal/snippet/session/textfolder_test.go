@@ -29,7 +29,7 @@ func openLong(t *testing.T, size int) *bigtext.Text {
 	return text
 }
 
-// TestTextFolder: a guest is shown the characters that it asks for, once, until the folder closes.
+// TestTextFolder: a guest is shown the characters that it requests, once, until the folder closes.
 func TestTextFolder(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has links to files without a name")
@@ -82,7 +82,7 @@ func TestTextFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	long, _, err := a.openText(1)
-	for range 2 { // the second time without an attempt
+	for range 2 { // the second time without another attempt
 		if _, _, err := folder.show(t.Context(), 3, long); err == nil {
 			t.Error("a folder that is gone shows a text")
 		}
@@ -118,7 +118,7 @@ func TestAbandonedTextFoldersAreRemoved(t *testing.T) {
 	used, young, dead := folders[0], folders[1], folders[2]
 	defer used.Close()
 	for _, f := range []*TextFolder{young, dead} {
-		if err := f.lock.Close(); err != nil { // as the end of a process does
+		if err := f.lock.Close(); err != nil { // like the end of a process
 			t.Fatal(err)
 		}
 	}

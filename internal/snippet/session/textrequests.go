@@ -13,13 +13,13 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// Bounds of what one request may ask for.
+// Bounds of one request.
 const (
 	maxSlice   = 256 << 20 // bytes
 	maxMatches = 4096
 )
 
-// text answers the requests that begin with t.
+// text handles the requests that begin with t.
 func (a *Accounts) text(body []byte) Reply {
 	if len(body) == 0 {
 		return fail(errRequest)
@@ -98,7 +98,7 @@ func (a *Accounts) slice(t *bigtext.Text, from, to int64) Reply {
 	return Reply{Data: data, ASCII: ascii, text: t}
 }
 
-// bytes copies raw bytes: a byte offset may lie within a character.
+// bytes copies raw bytes: a byte offset may be inside a character.
 func (a *Accounts) bytes(t *bigtext.Text, from, to int64) Reply {
 	t = t.Original()
 	if from < 0 || from > to || to > t.Size() || to-from > maxSlice {
@@ -137,7 +137,7 @@ func (a *Accounts) listSections(body []byte) Reply {
 	return Reply{Data: data, text: t}
 }
 
-// splitter reads the kind and leaves the operands after it.
+// splitter parses the kind and returns the remaining operands.
 func splitter(body []byte) (string, []byte, error) {
 	kind, rest, found := strings.Cut(string(body), ",")
 	if !found {
@@ -219,8 +219,8 @@ func matches(ctx context.Context, t *bigtext.Text, op byte, a, b int64, body []b
 	return Reply{Data: data, ASCII: true}
 }
 
-// matchLines finds the lines, ends included, in which re matches; neighbours
-// come as one run of at most about 64 KiB.
+// matchLines finds the lines, including their ends, in which re matches; adjacent lines form one
+// run of at most about 64 KiB.
 func matchLines(
 	ctx context.Context, t *bigtext.Text, re *bigtext.Regexp, a, b, from int64, limit int,
 ) (runs [][]int64, next int64, err error) {

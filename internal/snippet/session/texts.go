@@ -16,22 +16,21 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// A guest knows texts by number: an input by its place among the inputs; a file of a
-// directory, and the rows of a table, by firstFile and their place among those that the
-// session has opened.
+// A guest knows texts by number: an input by its index; a file of a directory, and the rows of a
+// table, by firstFile plus its index among those that the session has opened.
 const firstFile = 1 << 20
 
-// maxFiles is how many files of directories and tables one session may open.
+// maxFiles bounds how many files of directories and tables one session may open.
 const maxFiles = 100_000
 
-// files are the texts beside the inputs that the guest knows by number. Each is opened
-// again for each use: a directory keeps few of them open.
+// files are the texts, other than the inputs, that the guest knows by number. Each is reopened for
+// each use: a directory keeps few of them open.
 type files struct {
 	list    []file
 	numbers map[file]int
 }
 
-// file is a file of a directory, or a table of the text with the number owner.
+// file is a file of a directory, or a table in the text with number owner.
 type file struct {
 	dir  *bigtext.Dir
 	path string
@@ -39,7 +38,7 @@ type file struct {
 	owner, table int // without a directory
 }
 
-// add returns the number of a file, and gives it one if it has none.
+// add returns the number of a file, assigning one if necessary.
 func (f *files) add(added file) int {
 	number, isKnown := f.numbers[added]
 	if isKnown {
@@ -67,7 +66,7 @@ func (f *files) clone() files {
 	return files{slices.Clone(f.list), maps.Clone(f.numbers)}
 }
 
-// openText opens the text with that number and returns its name.
+// openText opens the text with a number and returns its name.
 func (a *Accounts) openText(number int) (*bigtext.Text, string, error) {
 	if number >= 0 && number < len(a.cfg.Inputs) {
 		text := a.textOf(number)
@@ -89,9 +88,9 @@ func (a *Accounts) openText(number int) (*bigtext.Text, string, error) {
 	return text, f.path, err
 }
 
-// openTable opens the rows of a table. They have the name of the file.
+// openTable opens the rows of a table. Their name is that of the file.
 func (a *Accounts) openTable(f file) (*bigtext.Text, string, error) {
-	owner, name, err := a.openText(f.owner) // no table has tables
+	owner, name, err := a.openText(f.owner) // tables contain no tables
 	if err != nil {
 		return nil, "", err
 	}
@@ -111,19 +110,19 @@ type textInfo struct {
 	Invalid int64        `json:"invalid"`
 	Path    string       `json:"path,omitempty"` // in the guest's file system
 
-	Variable string `json:"variable,omitempty"` // a further name of an input
+	Variable string `json:"variable,omitempty"` // another name of an input
 	Encoding string `json:"encoding"`           // of the bytes
-	Raw      int64  `json:"raw"`                // bytes before they were decoded
-	Binary   bool   `json:"binary,omitempty"`   // nobody decoded them
+	Raw      int64  `json:"raw"`                // bytes before decoding
+	Binary   bool   `json:"binary,omitempty"`   // the bytes were not decoded
 
 	Tables []fileName `json:"tables,omitempty"` // their names
 }
 
-// fileName is a name that may have bytes that are not UTF-8, as file systems allow. In
-// JSON each is a lone surrogate, as Python has it (surrogateescape).
+// fileName is a name that may contain bytes that are not UTF-8, as file systems allow. In JSON each
+// of these is a lone surrogate, as in Python (surrogateescape).
 type fileName string
 
-// MarshalJSON returns a JSON string of ASCII and what is UTF-8.
+// MarshalJSON returns a JSON string with the bytes that are not UTF-8 escaped.
 func (n fileName) MarshalJSON() ([]byte, error) {
 	out := []byte{'"'}
 	for rest := string(n); rest != ""; {
@@ -235,8 +234,8 @@ func (a *Accounts) describeText(body []byte) Reply {
 	return okJSON(info)
 }
 
-// openRows describes the rows of a table, by the numbers of its text and of the table: a text, and
-// the names of its columns.
+// openRows describes the rows of a table, given the numbers of its text and of the table: a text,
+// and the names of its columns.
 func (a *Accounts) openRows(body []byte) Reply {
 	numbers, _, err := cutNumbers(body, 2, false)
 	if err != nil || numbers[0] < 0 || numbers[0] > math.MaxInt32 {
@@ -316,7 +315,7 @@ func (a *Accounts) openFile(d *bigtext.Dir, path string) Reply {
 		if err := a.files.checkRoom(path); err != nil {
 			return fail(err)
 		}
-		if _, err := d.Size(path); err != nil { // what does not exist gets no number
+		if _, err := d.Size(path); err != nil { // a missing file is not numbered
 			return fail(noFile(path, err))
 		}
 	}
@@ -327,10 +326,10 @@ func (a *Accounts) openFile(d *bigtext.Dir, path string) Reply {
 	return okJSON(info)
 }
 
-// maxPath is how long a path in a directory can be, in bytes.
+// maxPath bounds a path in a directory, in bytes.
 const maxPath = 4096
 
-// noFile says that a file is not there without the host's own path.
+// noFile reports a missing file without the host's own path.
 func noFile(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot open %q: no such file in the context directory", path)

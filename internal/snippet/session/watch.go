@@ -6,17 +6,17 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// interrupted stands for a limit when the caller gives up on a snippet: the snippet is
-// asked to end like one that has used up its time.
+// interrupted takes the place of a limit when the caller gives up on a snippet: the snippet is
+// asked to end as if it had exhausted its time.
 const interrupted tiers.Limit = "interrupt"
 
-// Watch looks at the limits of the snippet that runs, and at whether its caller has
-// given up. It reports whether the guest must stop the snippet by force now.
+// Watch checks the limits of the current snippet, and whether its caller has given up. It reports
+// whether the guest must now stop the snippet by force.
 //
-// It calls interrupt to ask the snippet to end: at once, again from time to time, and
-// until the grace is over. A nil interrupt says that the guest cannot be asked. So a
-// guest calls Watch whenever it can act: at each slice of fuel, at each tick of a clock.
-// Between the variables of a state, there is no interrupt.
+// It calls interrupt to ask the snippet to end: at once, and then repeatedly until the grace is
+// over. A nil interrupt means that the guest cannot be asked. A guest calls Watch whenever it can
+// act: at each slice of fuel, at each tick of a clock. Between the variables of a state, there is
+// no interrupt.
 func (a *Accounts) Watch(interrupt func()) (stop bool) {
 	if a.IsCanceled() {
 		a.meter.fire(interrupted)
@@ -29,7 +29,7 @@ func (a *Accounts) Watch(interrupt func()) (stop bool) {
 	case interrupt == nil:
 		return true
 	case limit == tiers.LimitFuel && a.cfg.Deterministic:
-		return true // what a snippet does with an interrupt depends on time
+		return true // a snippet's reaction to an interrupt depends on timing
 	}
 	if a.moving.isCalm {
 		interrupt = func() {}
@@ -37,7 +37,7 @@ func (a *Accounts) Watch(interrupt func()) (stop bool) {
 	return a.meter.grace.isOver(interrupt)
 }
 
-// BurnFuel fires the limit of fuel if the snippet has used that much.
+// BurnFuel fires the fuel limit if the snippet has used that much.
 func (a *Accounts) BurnFuel(used uint64) {
 	if used >= a.cfg.Limits.Fuel {
 		a.meter.fire(tiers.LimitFuel)
@@ -47,33 +47,32 @@ func (a *Accounts) BurnFuel(used uint64) {
 // WasInterrupted reports whether the caller gave up on the snippet before it ended.
 func (a *Accounts) WasInterrupted() bool { return a.meter.fired == interrupted }
 
-// DelayInterrupt makes the next interrupt wait: an error that the guest is about to
-// see asks it to end, too.
+// DelayInterrupt delays the next interrupt: an error that the guest is about to see also asks it to
+// end.
 func (a *Accounts) DelayInterrupt() { a.meter.grace.asked = time.Now() }
 
 // The grace of a snippet that is asked to end.
 const (
-	// graceTime is how long it may go on, mostGrace how long by the clock.
+	// graceTime is how long it may continue, mostGrace the same by the clock.
 	graceTime = 500 * time.Millisecond
 	mostGrace = 5 * time.Second
-	// askEvery is how often it is asked.
+	// askEvery is the interval between two requests to end.
 	askEvery = 100 * time.Millisecond
-	// mostBetween is what counts of the time between two looks: more than that, and
-	// the host was kept from looking.
+	// mostBetween bounds the time counted between two checks: a longer gap means that the host was
+	// kept from checking.
 	mostBetween = 4 * time.Millisecond
 )
 
-// grace is the time in which a snippet may obey. It does not count what interrupts
-// take, nor what the host waits for a processor itself.
+// grace measures the time in which a snippet may obey. It excludes the time for interrupts and the
+// time that the host itself waits for a processor.
 type grace struct {
 	begun, looked time.Time
-	asked         time.Time     // when the last interrupt had arrived
+	asked         time.Time     // when the last interrupt had been delivered
 	disobeyed     time.Duration // so far
-	asking        time.Duration // spent on interrupts
+	asking        time.Duration // time spent on interrupts
 }
 
-// isOver asks the snippet to end, when it is time to, and reports whether it has had
-// its grace.
+// isOver asks the snippet to end, when due, and reports whether its grace is over.
 func (g *grace) isOver(interrupt func()) bool {
 	now := time.Now()
 	if g.begun.IsZero() {

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// A Gate takes the place of slots for a snippet whose slots another process gives out. The snippet
+// A Gate replaces the slots of a snippet whose slots are assigned by another process. The snippet
 // passes the gate often, and waits there while the gate is shut. The other process numbers the
-// times for which it shuts the gate, because its messages may be handled in any order. A Gate is safe
-// for concurrent use.
+// periods for which it shuts the gate, because its messages may be handled in any order. A Gate is
+// safe for concurrent use.
 type Gate struct {
 	isShut atomic.Bool
 
-	mu      sync.Mutex // guards what follows
-	over    int        // the last time for which the gate was shut and is open again
+	mu      sync.Mutex // guards the fields below
+	over    int        // the last period that is over
 	opened  chan struct{}
-	stopped chan struct{} // closed when the snippet has stopped, nil while nobody asks
-	isAway  bool          // it waits at the gate
-	pauses  int           // it waits for the host
+	stopped chan struct{} // closed when the snippet has stopped; nil until requested
+	isAway  bool          // it is waiting at the gate
+	pauses  int           // number of waits for the host
 }
 
 type gateKey struct{}
 
-// NewGate returns a gate that is open, for times behind the one with a number.
+// NewGate returns an open gate, for periods numbered above over.
 func NewGate(over int) *Gate { return &Gate{over: over} }
 
 // With returns a context whose snippet passes the gate.
@@ -33,11 +33,11 @@ func (g *Gate) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, gateKey{}, g)
 }
 
-// errOpen says that the gate was opened before it was shut.
+// errOpen reports that the gate was opened before it was shut.
 var errOpen = errors.New("the snippet goes on already")
 
-// Shut stops the snippet for the time with this number, until Open. It returns when the snippet has
-// stopped or waits for its host. If the context ends before that, the gate is open again.
+// Shut stops the snippet for the period with this number, until Open. It returns once the snippet
+// has stopped or waits for its host. If the context ends first, the gate is reopened.
 func (g *Gate) Shut(ctx context.Context, number int) error {
 	g.mu.Lock()
 	if number <= g.over {
@@ -66,7 +66,7 @@ func (g *Gate) Shut(ctx context.Context, number int) error {
 	}
 }
 
-// Open ends the time with this number, and all before it.
+// Open ends the period with this number, and all earlier ones.
 func (g *Gate) Open(number int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -80,7 +80,7 @@ func (g *Gate) Open(number int) {
 	g.stopped = nil
 }
 
-// pass waits while the gate is shut, and returns how long.
+// pass waits while the gate is shut, and returns for how long.
 func (g *Gate) pass(ctx context.Context) time.Duration {
 	if !g.isShut.Load() {
 		return 0
@@ -99,7 +99,7 @@ func (g *Gate) pass(ctx context.Context) time.Duration {
 
 	select {
 	case <-opened:
-	case <-ctx.Done(): // the snippet has to notice its end
+	case <-ctx.Done(): // the snippet must notice its end
 	}
 
 	g.mu.Lock()
@@ -108,7 +108,7 @@ func (g *Gate) pass(ctx context.Context) time.Duration {
 	return time.Since(begun)
 }
 
-// tell says that the snippet has stopped. The caller holds mu.
+// tell signals that the snippet has stopped. The caller holds mu.
 func (g *Gate) tell() {
 	if g.stopped != nil {
 		close(g.stopped)
@@ -116,7 +116,7 @@ func (g *Gate) tell() {
 	}
 }
 
-// pause says that the snippet waits for its host, or no longer.
+// pause records that the snippet starts or stops waiting for its host.
 func (g *Gate) pause(change int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -32,7 +32,7 @@ func TestAGateStopsASnippetUntilItOpens(t *testing.T) {
 	})
 }
 
-// TestAGateIsOpenAgainIfNobodyStops: a snippet that does not pass the gate cannot be stopped.
+// TestAGateIsOpenAgainIfNobodyStops: a snippet that never passes the gate cannot be stopped.
 func TestAGateIsOpenAgainIfNobodyStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
@@ -48,7 +48,7 @@ func TestAGateIsOpenAgainIfNobodyStops(t *testing.T) {
 	})
 }
 
-// TestALateMessageDoesNotShutAGate: what was to end before it has ended already.
+// TestALateMessageDoesNotShutAGate: its period has already ended.
 func TestALateMessageDoesNotShutAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
@@ -70,7 +70,7 @@ func TestALateMessageDoesNotShutAGate(t *testing.T) {
 	})
 }
 
-// TestASnippetThatWaitsForItsHostHasStopped: it passes the gate before it goes on.
+// TestASnippetThatWaitsForItsHostHasStopped: it passes the gate before it continues.
 func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
@@ -90,7 +90,7 @@ func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
 	})
 }
 
-// TestAnInterruptPassesAGate: the snippet has to notice its end.
+// TestAnInterruptPassesAGate: the snippet must notice its end.
 func TestAnInterruptPassesAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)

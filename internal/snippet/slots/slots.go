@@ -1,9 +1,9 @@
-// Package slots shares the processors of one engine among its running snippets. A snippet
-// computes only while it has a slot. It gives the slot up while it waits for the host, and when
-// others wait and it has computed for a while. So a snippet's limits measure the snippet,
-// not the crowd around it.
+// Package slots shares the processors of one engine among its running snippets. A snippet computes
+// only while it has a slot. It gives up the slot while it waits for the host, and when others are
+// waiting and it has computed for a while. So a snippet's limits measure the snippet itself, not
+// the load around it.
 //
-// A pool of slots travels in a context: see [Pool.With]. A context without one gives every
+// A pool of slots is carried by a context: see [Pool.With]. A context without a pool gives every
 // snippet a slot at once.
 package slots
 
@@ -19,37 +19,36 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/labels"
 )
 
-// ErrBusy says that the engine cannot take on more work now.
+// ErrBusy reports that the engine cannot accept more work now.
 var ErrBusy = errors.New("the engine is busy")
 
 const (
 	// moment is how long a snippet may wait for the host without losing its slot.
 	moment = time.Millisecond
-	// quantum is how long a snippet computes before it lets waiting snippets go first. It lets
-	// a snippet that has not begun go earlier, after a courtesy: most snippets are short. A guest
-	// of tier wasm looks for it that often.
+	// quantum is how long a snippet computes before it lets waiting snippets go first. It lets a
+	// snippet that has not begun go earlier, after a courtesy: most snippets are short. A guest of
+	// tier wasm checks for that at this interval.
 	quantum  = 10 * time.Millisecond
 	courtesy = 100 * time.Microsecond
-	// farQuantum and farCourtesy are those of a snippet of another process, which costs more to
-	// stop: see Left. Its first slot is longer than a courtesy, so that most snippets end in it, and
-	// shorter than a quantum, because many may begin at once.
+	// farQuantum and farCourtesy are the same for a snippet in another process, which costs more to
+	// stop: see Left. Its first slot is longer than a courtesy, so that most snippets end within
+	// it, and shorter than a quantum, because many may begin at once.
 	farQuantum  = 20 * time.Millisecond
 	farFirst    = 5 * time.Millisecond
 	farCourtesy = 2 * time.Millisecond
-	// quick is the time in its slots up to which a snippet goes before those with more, for which
-	// a processor of several is kept while others come, see fairqueue.
+	// quick is the total time in slots up to which a snippet takes precedence over snippets with
+	// more, and may use the processor reserved for quick snippets: see fairqueue.
 	quick = 20 * time.Millisecond
-	// patience is how long a process keeps its slot while others wait. Nothing can pause a
-	// process cheaply, so it then goes on without a slot, and the operating system shares
-	// the processors.
+	// patience is how long a process keeps its slot while others wait. Nothing can pause a process
+	// cheaply, so it then continues without a slot, and the operating system shares the processors.
 	patience = 250 * time.Millisecond
 )
 
-// Pool has the slots of one engine. It is safe for concurrent use.
+// Pool holds the slots of one engine. It is safe for concurrent use.
 type Pool struct{ queue *fairqueue.Queue }
 
-// New returns slots for so many snippets at once. A snippet that has not begun is refused if
-// longest snippets of its tenant wait already.
+// New returns slots for a number of simultaneous snippets. A snippet that has not begun is refused
+// if longest snippets of its tenant are waiting already.
 func New(processors, longest int) *Pool {
 	return &Pool{fairqueue.New(processors, longest)}
 }
@@ -64,24 +63,24 @@ func (p *Pool) With(ctx context.Context) context.Context {
 // Slot is one snippet's claim to a processor. It belongs to the goroutine that serves the
 // snippet. All methods of a nil Slot do nothing.
 type Slot struct {
-	gate     *Gate // in place of all else, nil for none
+	gate     *Gate // replaces everything else; may be nil
 	queue    *fairqueue.Queue
 	tenant   string
 	since    time.Time // when the current slot began
 	waited   time.Duration
-	isFree   bool          // it goes on without slots
+	isFree   bool          // it continues without slots
 	isLong   bool          // it has passed its slot on
-	isSlow   bool          // the queue knows it as a slow one
-	computed time.Duration // in its slots so far
+	isSlow   bool          // the queue treats it as slow
+	computed time.Duration // time in its slots so far
 
-	mu     sync.Mutex // guards what follows, which timer changes
+	mu     sync.Mutex // guards the fields below, which timer changes
 	isHeld bool
-	pauses int // one may be within another
+	pauses int // pauses can be nested
 	timer  *time.Timer
 }
 
-// Wait waits for a snippet's first slot. The tenant is that of the context's labels. The
-// error wraps [ErrBusy] or is the context's cause.
+// Wait waits for a snippet's first slot. The tenant comes from the context's labels. The error
+// wraps [ErrBusy] or is the context's cause.
 func Wait(ctx context.Context) (*Slot, error) {
 	if gate, ok := ctx.Value(gateKey{}).(*Gate); ok {
 		t := &Slot{gate: gate, isFree: true}
@@ -118,8 +117,8 @@ func (t *Slot) wait(
 	return err
 }
 
-// Pause says that the snippet waits for something. If that takes longer than a moment, it
-// loses its slot.
+// Pause records that the snippet waits for something. If that takes longer than a moment, it loses
+// its slot.
 func (t *Slot) Pause() {
 	if t == nil || t.isFree {
 		t.pauseGate(1)
@@ -143,7 +142,7 @@ func (t *Slot) endMoment() {
 	}
 }
 
-// leave gives the slot up. The caller holds the lock.
+// leave gives up the slot. The caller holds the lock.
 func (t *Slot) leave() {
 	if t.isHeld {
 		t.isHeld = false
@@ -156,9 +155,9 @@ func (t *Slot) leave() {
 	}
 }
 
-// Resume ends a Pause. At the end of the outermost one it waits for the next slot, if the
-// snippet has lost its slot, and returns how long. If the context ends first, the snippet goes
-// on without a slot: it has to notice its end.
+// Resume ends a Pause. At the end of the outermost one, if the snippet has lost its slot, it waits
+// for the next slot, and returns for how long. If the context ends first, the snippet continues
+// without a slot: it must notice its end.
 func (t *Slot) Resume(ctx context.Context) time.Duration {
 	if t == nil || t.isFree {
 		t.pauseGate(-1)
@@ -197,7 +196,7 @@ func (t *Slot) resume(ctx context.Context, begun time.Time) time.Duration {
 	}
 	before := t.waited
 	t.isSlow = t.computed >= quick
-	_ = t.wait(ctx, begun, func(ctx context.Context, tenant string) error { // documented: it goes on
+	_ = t.wait(ctx, begun, func(ctx context.Context, tenant string) error { // documented: it continues
 		return t.queue.Return(ctx, tenant, t.isSlow)
 	})
 	return t.waited - before
@@ -213,7 +212,7 @@ func (t *Slot) IsLost() bool {
 	return !t.isHeld
 }
 
-// Without returns a context whose snippets take no slots: something else bounds them.
+// Without returns a context whose snippets need no slots, because something else bounds them.
 func Without(ctx context.Context) context.Context {
 	return context.WithValue(ctx, key{}, nil)
 }
@@ -236,7 +235,7 @@ func (t *Slot) PassOn(ctx context.Context) time.Duration {
 	if t == nil || t.isFree {
 		return 0
 	}
-	// From here on: the next snippet may compute before this goroutine runs again.
+	// Measure from here: the next snippet may compute before this goroutine runs again.
 	begun := time.Now()
 	t.isLong = true
 	t.giveUp()
@@ -251,8 +250,9 @@ func (t *Slot) shouldYield() bool {
 	return computed >= quantum || computed >= courtesy && t.queue.HasNewcomers()
 }
 
-// Left returns how long a snippet of another process may still compute before its slot is passed
-// on, by [Slot.PassOn], and a channel that is closed when that time becomes less, nil for never.
+// Left returns how long a snippet in another process may still compute before [Slot.PassOn] must
+// pass on its slot, and a channel that is closed when that time becomes shorter, or nil if it never
+// does.
 func (t *Slot) Left() (left time.Duration, changed <-chan struct{}) {
 	switch {
 	case t == nil || t.isFree:
@@ -267,7 +267,7 @@ func (t *Slot) Left() (left time.Duration, changed <-chan struct{}) {
 	return farCourtesy - time.Since(t.since), nil
 }
 
-// Free lets the snippet go on without slots: it cannot be stopped.
+// Free lets the snippet continue without slots, because it cannot be stopped.
 func (t *Slot) Free() {
 	if t != nil && !t.isFree {
 		t.giveUp()
@@ -275,8 +275,8 @@ func (t *Slot) Free() {
 	}
 }
 
-// Release is Yield for a snippet that cannot be paused. After a longer while, the snippet
-// goes on without slots.
+// Release is like Yield, for a snippet that cannot be paused. After a longer while, the snippet
+// continues without slots.
 func (t *Slot) Release() {
 	if t == nil || t.isFree || time.Since(t.since) < patience || !t.queue.HasWaiting() {
 		return
@@ -294,14 +294,14 @@ func (t *Slot) giveUp() {
 	t.leave()
 }
 
-// End ends the claim.
+// End ends the snippet's claim to a processor.
 func (t *Slot) End() {
 	if t != nil && t.gate == nil {
 		t.giveUp()
 	}
 }
 
-// Waited is how long the snippet has waited for its slots.
+// Waited returns how long the snippet has waited for its slots.
 func (t *Slot) Waited() time.Duration {
 	if t == nil {
 		return 0

@@ -23,7 +23,7 @@ func take(ctx context.Context, t *testing.T) *Slot {
 	return slot
 }
 
-// isFree reports whether somebody else gets a slot within a millisecond.
+// isFree reports whether another snippet gets a slot within a millisecond.
 func isFree(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
@@ -125,8 +125,8 @@ func TestALongSnippetLetsOthersGoFirst(t *testing.T) {
 	})
 }
 
-// TestASnippetThatHasNotBegunNeedNotWaitLong has one waiting snippet that has not begun, then
-// one that waits for its next slot.
+// TestASnippetThatHasNotBegunNeedNotWaitLong uses one waiting snippet that has not begun, then one
+// that waits for its next slot.
 func TestASnippetThatHasNotBegunNeedNotWaitLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := New(1, 10).With(t.Context())
@@ -135,7 +135,7 @@ func TestASnippetThatHasNotBegunNeedNotWaitLong(t *testing.T) {
 		go func() {
 			short := take(ctx, t)
 			time.Sleep(2 * courtesy)
-			short.Yield(ctx) // nobody has not begun: the long one waits for its quantum
+			short.Yield(ctx) // all have begun: the long one waits for its quantum
 			time.Sleep(quantum)
 			short.Yield(ctx)
 			short.End()
@@ -178,7 +178,7 @@ func TestAProcessGoesOnWithoutTurnsAfterAWhile(t *testing.T) {
 	})
 }
 
-// TestASnippetWhoseCallerLeavesHoldsNothing ends the context of a snippet that waits again.
+// TestASnippetWhoseCallerLeavesHoldsNothing ends the context of a snippet that is waiting again.
 func TestASnippetWhoseCallerLeavesHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := New(1, 10).With(t.Context())

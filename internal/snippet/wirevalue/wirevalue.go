@@ -1,6 +1,6 @@
-// Package wirevalue writes Python values as JSON without loss. What JSON lacks is an object
-// with one name that begins with "$", such as {"$bytes": "aGk="}. A name of a dict that begins
-// with "$" gets another "$" in front.
+// Package wirevalue writes Python values as JSON without loss. A value that JSON lacks becomes an
+// object with one name that begins with "$", such as {"$bytes": "aGk="}. A dict key that begins
+// with "$" is prefixed with another "$".
 //
 //	{"$int": "9007199254740993"}      integers beyond 2^53
 //	{"$float": "nan"}                 nan, inf, -inf
@@ -30,12 +30,12 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Value is a value in this form. A session moves it as the Python value that it stands for.
+// Value is a value in this form. A session moves it as the Python value that it represents.
 type Value json.RawMessage
 
 // Encoder is Python code that defines _session_encode, and Decoder defines _session_decode:
-// functions of one argument between a value and its form. They use no name that a snippet may
-// have bound to something else.
+// functions of one argument that convert a value to its form and back. They use no name that a
+// snippet may have rebound.
 var (
 	//go:embed encode.py
 	Encoder string
@@ -43,13 +43,13 @@ var (
 	Decoder string
 )
 
-// The bounds of a value.
+// Bounds of a value.
 const (
-	maxDepth = 500   // arrays and objects in one another
-	maxText  = 4_300 // bytes; CPython reads an integer of so many digits by default
+	maxDepth = 500   // nesting of arrays and objects
+	maxText  = 4_300 // bytes; CPython's default limit on the digits of an integer
 )
 
-// Find checks a value, and reports whether it has a tag, so that it is not its own JSON.
+// Find checks a value, and reports whether it contains a tag, so that it is not plain JSON.
 func Find(v Value) (hasTag bool, err error) {
 	tree, err := parse(v)
 	if err != nil {
@@ -85,7 +85,7 @@ func Escape(plain json.RawMessage) (Value, error) {
 	return Value(raw), err
 }
 
-// parse decodes a value strictly. Numbers stay texts.
+// parse decodes a value strictly. Numbers remain texts.
 func parse(v Value) (any, error) {
 	if !utf8.Valid(v) {
 		return nil, errors.New("the value is not UTF-8")
@@ -113,7 +113,7 @@ func decode(raw json.RawMessage) (tree any, err error) {
 	return tree, nil
 }
 
-// depth returns how deep arrays and objects are in one another, before anything is decoded.
+// depth returns the nesting depth of arrays and objects, before anything is decoded.
 func depth(raw []byte) int {
 	level, most, isText := 0, 0, false
 
@@ -134,7 +134,7 @@ func depth(raw []byte) int {
 	return most
 }
 
-// check checks the tags of a value, and reports whether it has any.
+// check checks the tags of a value, and reports whether it contains any.
 func check(tree any) (hasTag bool, err error) {
 	switch v := tree.(type) {
 	case json.Number:
@@ -173,7 +173,7 @@ func checkAll(list []any) (hasTag bool, err error) {
 	return hasTag, nil
 }
 
-// isTag reports whether the name of an object is a tag, not an escaped name.
+// isTag reports whether the name of an object is a tag rather than an escaped name.
 func isTag(name string) bool {
 	return strings.HasPrefix(name, "$") && !strings.HasPrefix(name, "$$")
 }
@@ -189,7 +189,8 @@ func tagOf(object map[string]any) (name string, inner any, ok bool) {
 	return name, inner, ok
 }
 
-// The forms of tags with a text. A text that fits may still be no date: then Python says so.
+// The forms of tags with a text. A text that matches may still be an invalid date: Python then
+// reports that.
 var texts = map[string]*lazyregexp.Regexp{
 	"$int":      lazyregexp.New(`^-?(0|[1-9][0-9]*)$`),
 	"$float":    lazyregexp.New(`^(nan|inf|-inf)$`),

@@ -67,8 +67,8 @@ func TestPlainIsTheJSONThatThereIs(t *testing.T) {
 	}
 }
 
-// FuzzValue checks that the plain form of every value is JSON which becomes the same value
-// again, and that Find admits what Escape writes.
+// FuzzValue checks that the plain form of every value is JSON that decodes to the same value, and
+// that Find accepts the output of Escape.
 func FuzzValue(f *testing.F) {
 	for _, seed := range []string{
 		`{"$$a": [{"$int": "123456789012345678901"}]}`, `{"$tuple": [1]}`, `[1e9, -0, "\u0000"]`,

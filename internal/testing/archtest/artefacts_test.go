@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestBuiltFilesAreExplained: a file that is not text has a README in its folder that names it, and
-// .gitattributes marks it as binary.
+// TestBuiltFilesAreExplained: a file that is not text is named in the README of its folder, and
+// marked as binary in .gitattributes.
 func TestBuiltFilesAreExplained(t *testing.T) {
 	marks := readAttributes(t)
 	found := 0
@@ -41,14 +41,14 @@ func TestBuiltFilesAreExplained(t *testing.T) {
 	}
 }
 
-// isExpectedOrFound reports whether a binary file is the expected output of a test, an input that
-// fuzzing found, or what Python leaves where it imports a module.
+// isExpectedOrFound reports whether a binary file is the expected output of a test, an input found
+// by fuzzing, or a leftover of a Python import.
 func isExpectedOrFound(name string) bool {
 	return strings.HasSuffix(name, ".stdout") || strings.Contains(name, "testdata/fuzz/") ||
 		strings.Contains(name, "__pycache__/")
 }
 
-// TestGeneratedFilesAreMarked: reviews leave generated files out.
+// TestGeneratedFilesAreMarked: reviews skip generated files.
 func TestGeneratedFilesAreMarked(t *testing.T) {
 	marks := readAttributes(t)
 	var generated []string
@@ -110,8 +110,8 @@ func parseAttributes(text string) attributes {
 	return all
 }
 
-// of returns the attributes of a file. A later line with -x takes x away, and one with text
-// takes binary away.
+// of returns the attributes of a file. A later line with -x removes x, and one with text removes
+// binary.
 func (a attributes) of(name string) []string {
 	var all []string
 	for _, line := range a {

@@ -1,7 +1,6 @@
-// Package archtest holds tests that keep the shape of the project: which way
-// imports may run, what must be documented, what may lie where. It has no code
-// that others call.
+// Package archtest contains tests that preserve the structure of the project: which imports are
+// allowed, what must be documented, where files may be. It exports no code.
 //
-// A rule that stands in the way has a list of exceptions beside it, each with
-// its reason. An exception that is no longer needed fails too.
+// A rule with exceptions has a list of them beside it, each with its reason. An exception that is
+// no longer needed fails, too.
 package archtest

@@ -46,8 +46,8 @@ func TestEveryPublicNameIsDocumented(t *testing.T) {
 	}
 }
 
-// undocumented returns the exported names of a declaration that have no
-// comment, neither of their own nor of their group.
+// undocumented returns the exported names of a declaration without a comment, neither of their own
+// nor of their group.
 func undocumented(decl ast.Decl) []string {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -67,8 +67,7 @@ func undocumented(decl ast.Decl) []string {
 	return nil
 }
 
-// receiverIsExported reports whether a function is no method, or one of an
-// exported type.
+// receiverIsExported reports whether a function is not a method, or is one of an exported type.
 func receiverIsExported(d *ast.FuncDecl) bool {
 	if d.Recv == nil {
 		return true
@@ -84,8 +83,7 @@ func receiverIsExported(d *ast.FuncDecl) bool {
 	return !ok || name.IsExported()
 }
 
-// undocumentedSpec returns the exported names of one specification that have
-// no comment.
+// undocumentedSpec returns the exported names of one specification without a comment.
 func undocumentedSpec(spec ast.Spec, group *ast.CommentGroup) []string {
 	var names []*ast.Ident
 	switch s := spec.(type) {

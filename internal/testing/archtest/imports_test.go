@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// suite is the folder of the shared tests of tiers.
+// suite is the folder of the tests shared by tiers.
 const suite = "tiers/tiertest"
 
 func TestArrowsPointDown(t *testing.T) {
@@ -35,8 +35,8 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// forbid returns why a package in folder from may not import the package in folder to, empty if
-// it may.
+// forbid returns why a package in folder from may not import the package in folder to, or an empty
+// string if it may.
 func (m *archMap) forbid(from, to string, test bool) string {
 	above, below := m.floorOf(from), m.floorOf(to)
 	switch {
@@ -55,8 +55,8 @@ func (m *archMap) forbid(from, to string, test bool) string {
 		above.name, above.imports, mapPage)
 }
 
-// mayTest reports whether tests of a part may import another part that its code may not: a loop,
-// an engine and a server are tested with what their users hand over.
+// mayTest reports whether tests of a part may import another part that its code may not: loops,
+// engines and servers are tested with what their users provide.
 func mayTest(part, other string) bool {
 	uses := map[string][]string{
 		"command":  {"tiers"},

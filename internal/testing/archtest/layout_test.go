@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// topLevel are the patterns of what may lie at the top of the tree.
+// topLevel are the patterns of the names allowed at the top of the tree.
 var topLevel = []string{
 	"go.mod", "go.sum", "cmd", "router", "tiers", "repl", "graph", "schema", "images", "inputs",
 	"standard", "store", "tables", "hook", "server", "mcp", "viewer",
@@ -46,7 +46,7 @@ func matchesAny(t *testing.T, patterns []string, name string) bool {
 	return false
 }
 
-// mostLines bounds the files that are not tests.
+// mostLines bounds files that are not tests.
 const mostLines = 450
 
 func TestFilesAreShort(t *testing.T) {
@@ -57,7 +57,7 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// machinePath is a path that exists on one machine only.
+// machinePath matches a path that exists on one machine only.
 var machinePath = regexp.MustCompile(`/(root|home)/[\w.-]+`)
 
 func TestNoPathOfAMachineIsWritten(t *testing.T) {
@@ -76,7 +76,7 @@ func TestNoPathOfAMachineIsWritten(t *testing.T) {
 	}
 }
 
-// isBinary reports whether content is no text.
+// isBinary reports whether content is not text.
 func isBinary(content []byte) bool {
 	return bytes.IndexByte(content, 0) >= 0 || !utf8.Valid(content)
 }

@@ -32,7 +32,7 @@ func TestGoLinesFitOnAScreen(t *testing.T) {
 	}
 }
 
-// findLongLines returns the numbers of the lines that are longer than a bound, from 1 on.
+// findLongLines returns the numbers of the lines that exceed a bound, from 1.
 func findLongLines(text string, bound int) []int {
 	var all []int
 	n := 0
@@ -77,17 +77,17 @@ func TestProseFitsOnAScreen(t *testing.T) {
 	}
 }
 
-// isTextForModels reports whether a page is a prompt or test data. Their line ends are a
-// part of the text.
+// isTextForModels reports whether a page is a prompt or test data. Its line breaks are part of the
+// text.
 func isTextForModels(name string) bool {
 	return strings.Contains(name, "/prompts/") || strings.Contains(name, "testdata/")
 }
 
-// link is what cannot be wrapped: an image, the target of a link, an address.
+// link matches what cannot be wrapped: an image, the target of a link, an address.
 var link = regexp.MustCompile(`!\[[^\]]*\]\([^)\s]+\)|\]\([^)\s]+\)|https?://\S+`)
 
-// findWideProse returns the numbers of the lines of a page that are longer than a bound.
-// Tables, code blocks and the targets of links do not count.
+// findWideProse returns the numbers of the lines of a page that exceed a bound. Tables, code blocks
+// and the targets of links do not count.
 func findWideProse(text string, bound int) []int {
 	var all []int
 	n, inCode := 0, false
@@ -112,8 +112,8 @@ func TestWideProseIsFound(t *testing.T) {
 	}
 }
 
-// The share of blank lines in the bodies of a package's functions, in per cent. A package
-// with fewer than minBody lines in bodies says too little.
+// The share of blank lines in the bodies of a package's functions, in per cent. Packages with fewer
+// than minBody lines in bodies are not judged.
 const (
 	leastBlank = 4.0
 	mostBlank  = 8.0
@@ -174,8 +174,8 @@ func TestBodyLinesAreCounted(t *testing.T) {
 	}
 }
 
-// mostReadmeWords keeps the README a page: detail belongs to docs. Commands and what they
-// print do not count.
+// mostReadmeWords limits the README to a page: details belong in docs. Commands and their output do
+// not count.
 const mostReadmeWords = 900
 
 func TestReadmeIsShort(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 // mapPage is the map of the project: the floors with their arrows, and a row for each package.
 const mapPage = "docs/architecture.md"
 
-// archMap is what the page says.
+// archMap is the content of the page.
 type archMap struct {
 	floors   []floor  // from the top down
-	packages []string // folders; one that ends in /... stands for all below it
+	packages []string // folders; one that ends in /... stands for everything below it
 }
 
 // floor is a part of the project with the parts that it may import.
@@ -85,7 +85,7 @@ func expand(pattern string) []string {
 	return all
 }
 
-// floorOf returns the part that a folder belongs to, nil for none.
+// floorOf returns the part that a folder belongs to, or nil.
 func (m *archMap) floorOf(folder string) *floor {
 	var best *floor
 	longest := -1
@@ -117,7 +117,7 @@ func TestTheMapNamesEveryPackage(t *testing.T) {
 	}
 }
 
-// has reports whether the map names a folder.
+// has reports whether the map lists a folder.
 func (m *archMap) has(folder string) bool {
 	return slices.ContainsFunc(m.packages, func(listed string) bool {
 		below, all := strings.CutSuffix(listed, "/...")
@@ -125,7 +125,8 @@ func (m *archMap) has(folder string) bool {
 	})
 }
 
-// TestRoomsAreFew: a room of internal has a doc.go that says what is inside and what is not.
+// TestRoomsAreFew: each room of internal has a doc.go that describes what is inside and what is
+// not.
 func TestRoomsAreFew(t *testing.T) {
 	const mostRooms = 10
 	rooms, err := os.ReadDir(filepath.Join(top, "internal"))

@@ -46,8 +46,8 @@ func requirements(t *testing.T) map[string]bool {
 	return all
 }
 
-// TestTheZeroOptionsLinkLittle looks at the smallest program with an engine. A package that finds
-// methods by their names, as text/template does, makes the linker keep all methods of all types.
+// TestTheZeroOptionsLinkLittle checks the smallest program with an engine. A package that finds
+// methods by name, such as text/template, makes the linker keep all methods of all types.
 func TestTheZeroOptionsLinkLittle(t *testing.T) {
 	const mostModules = 20
 	packages := listDependencies(t, "./examples/embed")
@@ -67,7 +67,7 @@ func TestTheZeroOptionsLinkLittle(t *testing.T) {
 	}
 }
 
-// listDependencies returns what a program links: the modules of its packages, empty for a package of
+// listDependencies returns the modules of the packages that a program links, empty for a package of
 // the standard library.
 func listDependencies(t *testing.T, program string) map[string]string {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/generated/seeds-*.md")
 
-// sources are the documents that the loops were made from, by their numbers.
+// sources are the documents that the loops are based on, by number.
 var sources = map[string]string{
 	"000": "the design of the Recursive Reflector of the Agentic Context Engine",
 	"001": "the reference of ReflexionLoop",
@@ -25,11 +25,12 @@ var sources = map[string]string{
 // sourceMark matches a paragraph in the comment of a test: "Source 001, repl/x.go: sentence".
 var sourceMark = regexp.MustCompile(`^Source (\d{3}), (\S+): (.+)$`)
 
-// covered is a sentence of a document, with the code that does it and the test that shows it.
+// covered is a sentence of a document, with the code that implements it and the test that
+// demonstrates it.
 type covered struct{ sentence, code, test string }
 
-// TestPagesOfSourcesAreFresh: the tables of sentences, code and tests are made from the comments of
-// the tests. With -update, the pages are written.
+// TestPagesOfSourcesAreFresh: the tables of sentences, code and tests are generated from the
+// comments of the tests. With -update, the pages are written.
 func TestPagesOfSourcesAreFresh(t *testing.T) {
 	found := map[string][]covered{}
 	for _, f := range goFiles(t) {
@@ -66,7 +67,7 @@ func TestPagesOfSourcesAreFresh(t *testing.T) {
 	}
 }
 
-// collectMarks adds the sentences that the comment of a test names.
+// collectMarks adds the sentences named in the comment of a test.
 func collectMarks(t *testing.T, file string, test *ast.FuncDecl, found map[string][]covered) {
 	t.Helper()
 	for paragraph := range strings.SplitSeq(test.Doc.Text(), "\n\n") {

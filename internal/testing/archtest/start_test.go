@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// compiledAtStart are parts whose variables may compile regular expressions: no part of the
-// command, or programs of images, which have the standard library alone.
+// compiledAtStart are parts in which variables may compile regular expressions: they are not part
+// of the command, or are programs of images, which have only the standard library.
 var compiledAtStart = []string{
 	"scripts/", "examples/", "images/go/", "internal/testing/", "internal/golang/guest/",
 }
 
-// TestExpressionsAreCompiledLate: the start of each process would pay for an expression that a
-// variable compiles. Package lazyregexp finds a broken expression only at its first use, so all
-// of them are compiled here.
+// TestExpressionsAreCompiledLate: an expression compiled by a variable would slow down the start of
+// every process. Package lazyregexp detects a broken expression only at its first use, so the test
+// compiles all of them.
 func TestExpressionsAreCompiledLate(t *testing.T) {
 	late := 0
 	for _, f := range goFiles(t) {
@@ -75,7 +75,7 @@ func compilesAtStart(syntax *ast.File) (found bool) {
 	return found
 }
 
-// lateExpressions are the constant texts that a file gives to lazyregexp.
+// lateExpressions returns the constant texts that a file passes to lazyregexp.
 func lateExpressions(syntax *ast.File) (texts []string) {
 	ast.Inspect(syntax, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok && isCallOf(call, "lazyregexp", "New") {
@@ -97,7 +97,7 @@ func isCallOf(call *ast.CallExpr, pkg, name string) bool {
 	return ok && from.Name == pkg
 }
 
-// constantText evaluates literals and their sums.
+// constantText evaluates literals and their concatenations.
 func constantText(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

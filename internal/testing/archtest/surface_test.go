@@ -37,7 +37,7 @@ func TestThePublicSurfaceIsSmall(t *testing.T) {
 	}
 }
 
-// isPublic reports whether programs of others may import the package in a folder.
+// isPublic reports whether other programs may import the package in a folder.
 func isPublic(folder string) bool {
 	first, _, _ := strings.Cut(folder, "/")
 	switch {
@@ -68,8 +68,7 @@ func exportedNames(syntax *ast.File) []string {
 	return all
 }
 
-// declaredNames returns the names that a declaration of constants, variables or types
-// declares.
+// declaredNames returns the names declared by a declaration of constants, variables or types.
 func declaredNames(d *ast.GenDecl) []*ast.Ident {
 	var all []*ast.Ident
 	for _, spec := range d.Specs {
@@ -116,14 +115,14 @@ func folderOf(importPath string) string {
 	return folder
 }
 
-// loadPublicPackages returns the types of the public packages. They come from the files
-// that the compiler leaves in its cache, so that nothing is compiled twice.
+// loadPublicPackages returns the types of the public packages. They are loaded from the compiler's
+// cache, so nothing is compiled twice.
 func loadPublicPackages(t *testing.T) []*types.Package {
 	t.Helper()
 
 	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Export", "./...")
 	list.Dir = top
-	list.Env = append(os.Environ(), "CGO_ENABLED=0") // as `make build` compiles, also under `make race`
+	list.Env = append(os.Environ(), "CGO_ENABLED=0") // like `make build`, even under `make race`
 	list.Stderr = os.Stderr
 	out, err := list.Output()
 	if err != nil {
@@ -176,16 +175,16 @@ func findLeaks(p *types.Package) []string {
 	return s.leaks
 }
 
-// search looks through the public declarations of one package.
+// search searches the public declarations of one package.
 type search struct {
 	own   *types.Package
 	seen  map[types.Type]bool
 	leaks []string
-	// aliased are the types to which the package gives a name that others can use.
+	// aliased are the types for which the package exports another name.
 	aliased map[*types.TypeName]bool
 }
 
-// visitObject looks at an exported name: its type, and what can be reached from a type.
+// visitObject checks an exported name: its type, and everything reachable from a type.
 func (s *search) visitObject(object types.Object) {
 	if name, ok := object.(*types.TypeName); ok && name.IsAlias() {
 		s.visit(object.Name(), types.Unalias(object.Type()))
@@ -194,7 +193,7 @@ func (s *search) visitObject(object types.Object) {
 	s.visit(object.Name(), object.Type())
 }
 
-// visit follows a type. The text says how it was reached.
+// visit follows a type. where describes how it was reached.
 func (s *search) visit(where string, t types.Type) {
 	if t == nil || s.seen[t] {
 		return
@@ -229,8 +228,8 @@ func (s *search) visit(where string, t types.Type) {
 	}
 }
 
-// visitNamed checks a named type and, if it is the package's own, follows its methods and
-// its fields.
+// visitNamed checks a named type and, if it belongs to the package, follows its methods and its
+// fields.
 func (s *search) visitNamed(where string, t *types.Named) {
 	s.check(where, t.Obj())
 	for argument := range t.TypeArgs().Types() {
@@ -255,7 +254,7 @@ func (s *search) visitTuple(where string, tuple *types.Tuple) {
 	}
 }
 
-// check notes a type of an internal package of this module.
+// check records a type of an internal package of this module.
 func (s *search) check(where string, name *types.TypeName) {
 	p := name.Pkg()
 	if p == nil || p == s.own || !strings.HasPrefix(p.Path()+"/", module+"/") {

@@ -16,11 +16,11 @@ import (
 
 const (
 	module = "github.com/rlmhq/rlm"
-	// top is the top of the tree, seen from this package.
+	// top is the top of the tree, relative to this package.
 	top = "../../.."
 )
 
-// skipped are folders that hold nothing of the project's own.
+// skipped are folders that contain nothing of the project's own.
 var skipped = []string{".git", "bin"}
 
 // file is one Go file.
@@ -34,13 +34,13 @@ type file struct {
 	imports   []string // of this module, from the top of the tree
 }
 
-// folder is where the file lies.
+// folder returns the folder of the file.
 func (f file) folder() string { return path.Dir(f.path) }
 
-// parsed keeps the Go files, so that all rules together parse each of them once.
+// parsed caches the Go files, so that each is parsed only once for all rules.
 var parsed []file
 
-// goFiles parses every Go file of the tree, whatever its build constraints.
+// goFiles parses every Go file of the tree, regardless of build constraints.
 func goFiles(t *testing.T) []file {
 	t.Helper()
 	if parsed != nil {
@@ -116,7 +116,7 @@ func files(t *testing.T) []string {
 	return all
 }
 
-// folders lists the folders in one folder, none if it is not there.
+// folders lists the folders in a folder, or none if it does not exist.
 func folders(t *testing.T, name string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(top, name))
@@ -138,7 +138,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// parseSource parses the source of a file that a test makes up.
+// parseSource parses the source of a file made up by a test.
 func parseSource(t *testing.T, source string) *ast.File {
 	t.Helper()
 	syntax, err := parser.ParseFile(token.NewFileSet(), "made-up.go", source, parser.ParseComments)

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// These leave a test out of `make race`: calls in a test, and a condition in a script.
+// The marks of tests that `make race` leaves out: calls in a test, and a condition in a script.
 var (
 	leftOut       = regexp.MustCompile(`\bskip\.(UnderRace|Short)\(|//go:build !race`)
 	leftOutScript = regexp.MustCompile(`(?m)^\[short\]`)
 )
 
-// TestWhatMakeRaceSkipsRunsWithoutIt compares the tests that make race leaves out with the
-// folders that make unraced tests: otherwise no run would have them.
+// TestWhatMakeRaceSkipsRunsWithoutIt compares the tests that `make race` leaves out with the
+// folders that `make unraced` tests: otherwise no run would include them.
 func TestWhatMakeRaceSkipsRunsWithoutIt(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(top, "Makefile"))
 	if err != nil {
@@ -33,7 +33,7 @@ func TestWhatMakeRaceSkipsRunsWithoutIt(t *testing.T) {
 	}
 }
 
-// testsLeftOut returns the files with tests that make race leaves out.
+// testsLeftOut returns the files with tests that `make race` leaves out.
 func testsLeftOut(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -58,7 +58,7 @@ func testsLeftOut(t *testing.T) []string {
 	return all
 }
 
-// unracedFolders returns the folders that make unraced tests.
+// unracedFolders returns the folders that `make unraced` tests.
 func unracedFolders(makefile string) []string {
 	var all []string
 	for line := range strings.Lines(makefile) {

@@ -1,4 +1,4 @@
-// Package browser opens pages in a real Chromium, for tests of what a server shows a person.
+// Package browser opens pages in a real Chromium, for tests of what a server shows to a person.
 package browser
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// require makes a missing Chromium a failure in place of a skip.
+// require turns a missing Chromium into a failure instead of a skip.
 const require = "RLM_REQUIRE_BROWSER"
 
-// Wait asks after each pause, up to the limit.
+// Wait polls at this interval, up to the limit.
 const (
 	waitPause = 20 * time.Millisecond
 	waitLimit = time.Minute
@@ -26,16 +26,16 @@ const (
 
 var errWait = fmt.Errorf("it was not true within %v", waitLimit)
 
-// noContext is the code with which Chromium refuses an expression without a page.
+// noContext is the error code of Chromium for an expression without a page.
 const noContext = -32000
 
 // Page is a page in a real Chromium.
 type Page struct {
 	tb  testing.TB
-	ctx context.Context //nolint:containedctx // it is the page, as chromedp has it
+	ctx context.Context //nolint:containedctx // chromedp represents the page by its context
 }
 
-// Open starts Chromium. Errors of the page's program fail the test.
+// Open starts Chromium. Errors of the page's scripts fail the test.
 func Open(tb testing.TB, flags ...chromedp.ExecAllocatorOption) *Page {
 	tb.Helper()
 	path, err := exec.LookPath("chromium")
@@ -67,7 +67,7 @@ func Open(tb testing.TB, flags ...chromedp.ExecAllocatorOption) *Page {
 	return p
 }
 
-// Do acts on the page.
+// Do runs actions on the page.
 func (p *Page) Do(actions ...chromedp.Action) {
 	p.tb.Helper()
 	if err := chromedp.Run(p.ctx, actions...); err != nil {
@@ -75,18 +75,18 @@ func (p *Page) Do(actions ...chromedp.Action) {
 	}
 }
 
-// Eval returns the value of an expression of the page.
+// Eval returns the value of an expression in the page.
 func Eval[T any](p *Page, expression string) (value T) {
 	p.tb.Helper()
 	p.Do(chromedp.Evaluate(expression, &value))
 	return value
 }
 
-// Wait waits until an expression of the page is true.
+// Wait waits until an expression in the page is true.
 //
-// It asks again and again for the page's value as of then. chromedp.Poll asks once, in the context
-// of execution that chromedp has noted last. That may be the context of the page before, because
-// chromedp notes events later than it reports the end of a navigation.
+// It evaluates the expression repeatedly, in the current page. chromedp.Poll evaluates it once, in
+// the execution context that chromedp recorded last. That may be the context of the previous page,
+// because chromedp records events later than it reports the end of a navigation.
 func (p *Page) Wait(expression string) {
 	p.tb.Helper()
 	ctx, stop := context.WithTimeoutCause(p.ctx, waitLimit, errWait)
@@ -106,7 +106,7 @@ func (p *Page) Wait(expression string) {
 	}
 }
 
-// isBetweenPages reports whether an expression had no value because the page has just changed.
+// isBetweenPages reports whether an expression had no value because the page was just changing.
 func isBetweenPages(err error) bool {
 	var refused *cdproto.Error
 	return errors.As(err, &refused) && refused.Code == noContext

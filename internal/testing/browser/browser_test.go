@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestAWaitSurvivesAChangeOfPages: the page leads to another one, while a test waits for that.
+// TestAWaitSurvivesAChangeOfPages: the page redirects to another one while a test waits for that.
 func TestAWaitSurvivesAChangeOfPages(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

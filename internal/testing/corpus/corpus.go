@@ -1,9 +1,9 @@
 // Package corpus writes a text in many languages, of any size, for
 // demonstrations, benchmarks and tests.
 //
-// The text is the archive of a fictional library's help desk: records with a
-// blank line between them. The first line of a record has five fields with
-// " | " between them, its body follows on one line or several:
+// The text is the archive of a fictional library's help desk: records separated by blank lines. The
+// first line of a record has five fields separated by " | ", and its body follows on one or more
+// lines:
 //
 //	LIB-000000042 | 2024-03-17 | Lisboa | pt | ERROR
 //	Existem 7 reservas para «Sal e cobre» e um só exemplar em toda a região.
@@ -12,9 +12,8 @@
 // branch, the language and the severity INFO, WARN or ERROR. The language is a
 // code such as "en", or "zxx" for bodies of emoji.
 //
-// The text depends on nothing but seed and size. It is valid UTF-8 to its last
-// byte: what remains after the last whole record is filled with spaces and a
-// newline.
+// The text depends only on seed and size. It is valid UTF-8 to its last byte: the space after the
+// last complete record is filled with spaces and a newline.
 package corpus
 
 import (
@@ -24,14 +23,14 @@ import (
 )
 
 const (
-	// blockSize is how much is gathered before it is written.
+	// blockSize is the size of one write, in bytes.
 	blockSize = 1 << 20
-	// maxRecord is more than any record takes, so that a block never grows.
+	// maxRecord exceeds the size of any record, in bytes, so a block never grows.
 	maxRecord = 16 << 10
 )
 
-// Write writes exactly size bytes of the text that belongs to seed. If progress
-// is not nil, it is called after each block with the bytes written so far.
+// Write writes exactly size bytes of the text for seed. If progress is not nil, it is called after
+// each block with the number of bytes written so far.
 func Write(w io.Writer, size int64, seed uint64, progress func(done int64)) error {
 	if size < 0 {
 		return fmt.Errorf("cannot write a text of %d bytes", size)
@@ -61,7 +60,7 @@ func Write(w io.Writer, size int64, seed uint64, progress func(done int64)) erro
 	return nil
 }
 
-// scribe writes one record after the other.
+// scribe writes one record after another.
 type scribe struct {
 	*archive
 	dice    dice
@@ -69,8 +68,8 @@ type scribe struct {
 	records int
 }
 
-// block returns the next block, at most limit bytes. It is valid until the
-// next call. The last block is filled up to limit.
+// block returns the next block, of at most limit bytes. It is valid until the next call. The last
+// block is padded to limit.
 func (s *scribe) block(limit int64) []byte {
 	s.buf = s.buf[:0]
 	for len(s.buf) < blockSize {
@@ -83,7 +82,7 @@ func (s *scribe) block(limit int64) []byte {
 	return s.buf
 }
 
-// pad fills b up to size with spaces and one newline.
+// pad pads b to size with spaces and one newline.
 func pad(b []byte, size int) []byte {
 	missing := size - len(b)
 	if missing == 0 {
@@ -93,7 +92,7 @@ func pad(b []byte, size int) []byte {
 	return append(b, '\n')
 }
 
-// record appends one record and the blank line behind it.
+// record appends one record and the blank line after it.
 func (s *scribe) record() {
 	l := &s.languages[s.dice.below(len(s.languages))]
 	s.records++

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/corpus"
 )
 
-// text returns the text of a size and a seed.
+// text returns the text for a size and a seed.
 func text(t *testing.T, size int64, seed uint64) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// filler appends what belongs into a slot.
+// filler appends the content of a slot.
 type filler func(s *scribe, l *language)
 
-// fillers are the slots by name.
+// fillers maps the names of slots to their fillers.
 var fillers = map[string]filler{
 	"given":  func(s *scribe, l *language) { s.add(s.dice.pick(l.given)) },
 	"family": func(s *scribe, l *language) { s.add(s.dice.pick(l.family)) },
@@ -77,7 +77,7 @@ func (s *scribe) add(text string) { s.buf = append(s.buf, text...) }
 // number appends n with at least width digits.
 func (s *scribe) number(n, width int) { s.buf = appendDigits(s.buf, n, width) }
 
-// appendDigits appends n, which is not negative, with at least width digits.
+// appendDigits appends n, which must not be negative, with at least width digits.
 func appendDigits(b []byte, n, width int) []byte {
 	var digits [20]byte
 	at := len(digits)
@@ -90,26 +90,26 @@ func appendDigits(b []byte, n, width int) []byte {
 	return append(b, digits[at:]...)
 }
 
-// dice are the random choices. The generator is the documented PCG, so that a
-// seed gives the same text with every Go version.
+// dice makes the random choices. The generator is the documented PCG, so a seed gives the same text
+// with every Go version.
 type dice struct{ source *rand.PCG }
 
 func newDice(seed uint64) dice { return dice{rand.NewPCG(seed, 0x6c6962726172790a)} }
 
-// below returns a number from 0 to n-1. Its slight preference for low numbers
-// does no harm here and saves a loop.
+// below returns a number from 0 to n-1. Its slight bias towards low numbers does no harm here and
+// saves a loop.
 func (d dice) below(n int) int {
 	high, _ := bits.Mul64(d.source.Uint64(), uint64(n))
 	return int(high)
 }
 
-// between returns a number from low to high, both included.
+// between returns a number from low to high, inclusive.
 func (d dice) between(low, high int) int { return low + d.below(high-low+1) }
 
 // pick returns one of the choices.
 func (d dice) pick(choices []string) string { return choices[d.below(len(choices))] }
 
-// appendDate appends a date of the years 2012 to 2025.
+// appendDate appends a date between 2012 and 2025.
 func (d dice) appendDate(b []byte) []byte {
 	b = appendDigits(b, d.between(2012, 2025), 4)
 	b = append(b, '-')

@@ -12,7 +12,7 @@ import (
 //go:embed sentences.txt
 var source string
 
-// parsed is the embedded file, read once.
+// parsed parses the embedded file, once.
 var parsed = sync.OnceValues(func() (*archive, error) { return parse(source) })
 
 // archive is a parsed file of sentences.
@@ -21,7 +21,7 @@ type archive struct {
 	languages                            []language
 }
 
-// language is what one language brings.
+// language is the material for one language.
 type language struct {
 	code, join                 string
 	given, family, city, title []string
@@ -29,16 +29,16 @@ type language struct {
 	sentences                  []sentence
 }
 
-// sentence is literal text with slots between.
+// sentence is literal text with slots in between.
 type sentence []piece
 
-// piece is a literal and the slot behind it. The last piece may have no slot.
+// piece is a literal and the slot after it. The last piece may have no slot.
 type piece struct {
 	literal string
 	fill    filler
 }
 
-// parse reads a file of sentences. Its form is described at its top.
+// parse parses a file of sentences. The format is described at the top of the file.
 func parse(text string) (*archive, error) {
 	a := &archive{}
 	lines := bufio.NewScanner(strings.NewReader(text))
@@ -59,7 +59,7 @@ func parse(text string) (*archive, error) {
 	return a, err
 }
 
-// line takes one line that is neither blank nor a comment.
+// line parses one line that is neither blank nor a comment.
 func (a *archive) line(line string) error {
 	if code, ok := strings.CutPrefix(line, "= "); ok {
 		code, _, _ = strings.Cut(code, " ")
@@ -85,7 +85,7 @@ func (a *archive) line(line string) error {
 	return a.list(key, strings.TrimSpace(value))
 }
 
-// list takes a line "key: value | value".
+// list parses a line "key: value | value".
 func (a *archive) list(key, value string) error {
 	shared := map[string]*[]string{
 		"branches": &a.branches, "users": &a.users,
@@ -103,7 +103,7 @@ func (a *archive) list(key, value string) error {
 	return l.list(key, value)
 }
 
-// list takes a line that belongs to one language.
+// list parses a line that belongs to one language.
 func (l *language) list(key, value string) error {
 	lists := map[string]*[]string{
 		"given": &l.given, "family": &l.family, "city": &l.city, "title": &l.title,
@@ -126,7 +126,7 @@ func (l *language) list(key, value string) error {
 	return err
 }
 
-// current returns the language that the file is in.
+// current returns the language of the current section.
 func (a *archive) current() (*language, error) {
 	if len(a.languages) == 0 {
 		return nil, errors.New("no language has begun")
@@ -134,7 +134,7 @@ func (a *archive) current() (*language, error) {
 	return &a.languages[len(a.languages)-1], nil
 }
 
-// check reports what is missing.
+// check returns an error if anything is missing.
 func (a *archive) check() error {
 	if len(a.branches)*len(a.users)*len(a.domains)*len(a.currencies) == 0 {
 		return errors.New("a list that every language shares is empty")

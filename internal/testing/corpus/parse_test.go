@@ -24,7 +24,7 @@ func TestEveryLanguageHasTwelveSentences(t *testing.T) {
 	}
 }
 
-// TestNoRecordOutgrowsABlock keeps the promise of maxRecord.
+// TestNoRecordOutgrowsABlock verifies maxRecord.
 func TestNoRecordOutgrowsABlock(t *testing.T) {
 	a, err := parsed()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package documenttruth makes files with the tools that people use, and compares texts with what
-// these tools read in them.
+// Package documenttruth creates files with the tools that people use, and compares texts with what
+// these tools read from the files.
 package documenttruth
 
 import (
@@ -11,25 +11,26 @@ import (
 	"testing"
 )
 
-// File is what the tool that made a file reads in it.
+// File describes a file as read by the tool that made it.
 type File struct {
-	// Texts occur in this order in a document, whose Parts are counted unless it has none.
+	// Texts occur in this order in a document. Parts is the number of its parts, unless it has
+	// none.
 	Texts []string
 	Parts int
-	// Problem says why a document has no text: "encrypted" or "no text".
+	// Problem is the reason why a document has no text: "encrypted" or "no text".
 	Problem string
-	// Type is the type of a file that is no document, and SHA256 the digest of its text in
+	// Type is the type of a file that is not a document, and SHA256 the digest of its text in
 	// UTF-8, or of its bytes.
 	Type, SHA256 string
-	// Rows are those of a table.
+	// Rows are the rows of a table.
 	Rows []map[string]any
 }
 
-// Make makes the files, and returns their folder and what is known about each. It skips the test
-// if no Python has the tools.
+// Make creates the files, and returns their folder and what is known about each. It skips the test
+// if no Python with the tools is available.
 func Make(t *testing.T, scripts string) (dir string, files map[string]File) {
 	t.Helper()
-	const variable = "RLM_DOCUMENTS_PYTHON" // has the packages of scripts/documents/requirements.txt
+	const variable = "RLM_DOCUMENTS_PYTHON" // a Python with the packages of scripts/documents/requirements.txt
 	python := os.Getenv(variable)
 	if python == "" {
 		t.Skip(variable + " names no Python with the tools")
@@ -50,8 +51,8 @@ func Make(t *testing.T, scripts string) (dir string, files map[string]File) {
 	return dir, files
 }
 
-// FindMissing returns the first text that does not occur in got behind the one before it, and
-// what it was looked for in.
+// FindMissing returns the first text that does not occur in got after the previous one, and the
+// part of got that was searched.
 func FindMissing(got string, texts []string) (missing, rest string) {
 	rest = Simplify(got)
 	for _, want := range texts {
@@ -64,7 +65,7 @@ func FindMissing(got string, texts []string) (missing, rest string) {
 	return "", rest
 }
 
-// Simplify removes what Markdown adds: escapes, emphasis and white space.
+// Simplify removes everything that Markdown adds: escapes, emphasis and white space.
 func Simplify(text string) string {
 	text = strings.NewReplacer(`\`, "", "*", "", "_", "", "&lt;", "<", "&gt;", ">", "&amp;", "&", "<br>", " ").
 		Replace(text)

@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// naiveRuntime is a runtime whose requests only reach a file.
+// naiveRuntime is a runtime that only writes requests to a file.
 const naiveRuntime = `import sys, types
 _rlm = sys.modules['_rlm'] = types.ModuleType('_rlm')
 def call(request):
@@ -25,11 +25,11 @@ def call(request):
 _rlm.call = call
 `
 
-// smaller divides the size of the requests: the control must not harm the machine.
+// smaller divides the size of the requests, so that the control does not harm the machine.
 const smaller = 100
 
-// TestAmplificationByANaiveDecoder is the control of the attacks by amplification: a host
-// that decodes their requests as they are allocates more than a case may cost.
+// TestAmplificationByANaiveDecoder is the control of the amplification attacks: a host that simply
+// decodes their requests allocates more than a case may cost.
 func TestAmplificationByANaiveDecoder(t *testing.T) {
 	skip.UnderRace(t)
 	python := skip.WithoutCPython(t)
@@ -76,7 +76,7 @@ func decodeNaively(request []byte) uint64 {
 	runtime.ReadMemStats(&before)
 	if at := bytes.IndexAny(request, "[{"); at >= 0 {
 		var value any
-		_ = json.Unmarshal(request[at:], &value) // what it has decoded until an error counts
+		_ = json.Unmarshal(request[at:], &value) // whatever it decodes before an error counts
 	}
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc

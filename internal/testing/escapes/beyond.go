@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// beyond is an attack on the host that a file of testdata cannot make: it needs a terminal, a
-// model's prompt, many callers, or a guest that is replaced. A test of its own shows it, and
-// the matrix names the test.
+// beyond is an attack on the host that cannot be a file of testdata: it needs a terminal, a model's
+// prompt, many callers, or a modified guest. A separate test demonstrates it, and the matrix names
+// the test.
 type beyond struct {
 	class, tries string
 	test         string // package and function
-	control      string // what that test shows to succeed, or "none: " and the reason
+	control      string // what the test shows to succeed, or "none: " and the reason
 }
 
-// beyondTheCorpus are these attacks, in the order of the matrix.
+// beyondTheCorpus lists these attacks, in the order of the matrix.
 var beyondTheCorpus = []beyond{
 	{
 		"terminal", "writes to the clipboard, moves the cursor",
@@ -378,7 +378,7 @@ var beyondTheCorpus = []beyond{
 	},
 }
 
-// renderBeyond writes the table of the attacks beyond the corpus.
+// renderBeyond writes the table of attacks beyond the corpus.
 func renderBeyond(b *strings.Builder) {
 	b.WriteString("\n## Attacks beyond the corpus\n\n")
 	b.WriteString("| class | what it tries | test | control |\n| --- | --- | --- | --- |\n")

@@ -18,26 +18,26 @@ import (
 	"time"
 )
 
-// environment is the variable of the test's own process that holds a secret.
+// environment is the variable of the test process that contains a secret.
 const environment = "RLM_ESCAPE_CANARY"
 
-// canaries are what one case of the corpus could touch on the host. Each case has
-// its own, so that a touch has one author.
+// canaries are the things on the host that one case of the corpus could touch. Each case has its
+// own, so a touch can be attributed.
 type canaries struct {
 	dir     string            // a folder of the host, for the guest to find
-	secrets map[string]string // what only the canary of that name holds
-	words   map[string]string // literals for the words of the corpus
+	secrets map[string]string // what only the canary with that name contains
+	words   map[string]string // literals for the placeholders of the corpus
 	wires   []*wire
 	victim  *exec.Cmd
-	died    chan struct{} // closed when the victim has
-	before  string        // what the folder was like
+	died    chan struct{} // closed when the victim has died
+	before  string        // the initial state of the folder
 }
 
-// canaryWord are the words of a case's source that stand for a canary.
+// canaryWord matches the placeholders for canaries in a case's source.
 var canaryWord = regexp.MustCompile(`\bCANARY_[A-Z]+\b`)
 
-// newCanaries puts them out; the end of the test takes them in. The secret of the
-// environment is given, since there is one environment for all.
+// newCanaries creates the canaries; the end of the test removes them. The secret of the environment
+// is a parameter, since all cases share one environment.
 func newCanaries(t *testing.T, source, variable string) *canaries {
 	t.Helper()
 	c := &canaries{secrets: map[string]string{"the environment": variable}, words: map[string]string{}}
@@ -74,29 +74,28 @@ func (c *canaries) hideIn(w *world) {
 	c.words["CANARY_PATH"] = strconv.Quote(path)
 }
 
-// makeSecret makes a text that only the canary of that name holds.
+// makeSecret creates a text that only the canary with that name contains.
 func (c *canaries) makeSecret(name string) string {
 	c.secrets[name] = "canary-" + rand.Text()
 	return c.secrets[name]
 }
 
-// setWord sets a literal. It is in two pieces, so that a traceback which shows the
-// source does not show the text.
+// setWord sets a literal. It is split into two pieces, so that a traceback that shows the source
+// does not show the text.
 func (c *canaries) setWord(name, text string) {
 	half := len(text) / 2
 	c.words["CANARY_"+name] = fmt.Sprintf("(%q %q)", text[:half], text[half:])
 }
 
-// fill puts literals for the words of a source.
+// fill replaces the placeholders of a source by literals.
 func (c *canaries) fill(source string) string {
 	return canaryWord.ReplaceAllStringFunc(source, func(word string) string {
 		return cmp.Or(c.words[word], word)
 	})
 }
 
-// makeFolder makes a folder of the host that all users may read, with a file and a
-// folder that all may write, a file of the test's user alone, and a program that
-// runs as that user.
+// makeFolder creates a folder of the host that all users may read, with a file and a folder that
+// all may write, a file only for the test's user, and a program that runs as that user.
 func (c *canaries) makeFolder(t *testing.T) {
 	t.Helper()
 	//nolint:usetesting // not below /tmp: sandboxes have their own
@@ -109,7 +108,7 @@ func (c *canaries) makeFolder(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	file, open, own, program := filepath.Join(dir, "file"), filepath.Join(dir, "open"), filepath.Join(dir, "own"),
 		filepath.Join(dir, "program")
-	cat, _ := os.ReadFile("/bin/cat") // where there is none, the program is empty
+	cat, _ := os.ReadFile("/bin/cat") // if there is none, the program is empty
 	//nolint:gosec // all of it shall be within reach
 	err = errors.Join(
 		os.Chmod(dir, 0o755), os.WriteFile(file, []byte(c.makeSecret("a file")), 0o600), os.Chmod(file, 0o666),
@@ -130,7 +129,7 @@ func (c *canaries) makeFolder(t *testing.T) {
 	c.words["CANARY_OUT"] = `"/out"`
 }
 
-// startVictim starts a process that holds secrets where others can look for them.
+// startVictim starts a process with secrets where others can look for them.
 func (c *canaries) startVictim(t *testing.T) {
 	t.Helper()
 	c.victim = exec.CommandContext(t.Context(), "sleep", "600")
@@ -143,17 +142,17 @@ func (c *canaries) startVictim(t *testing.T) {
 	c.died = make(chan struct{})
 	go func() {
 		defer close(c.died)
-		_ = c.victim.Wait() // it ends by a signal
+		_ = c.victim.Wait() // it is ended by a signal
 	}()
 	t.Cleanup(func() {
-		_ = c.victim.Process.Kill() // it may have gone
+		_ = c.victim.Process.Kill() // it may have ended
 		<-c.died
 	})
 
 	c.words["CANARY_VICTIM"] = strconv.Itoa(c.victim.Process.Pid)
 }
 
-// describeState returns what can be seen of the folder: names, modes, lengths and contents.
+// describeState returns the visible state of the folder: names, modes, lengths and contents.
 func (c *canaries) describeState(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -184,9 +183,8 @@ func (c *canaries) describeState(t *testing.T) string {
 	return b.String()
 }
 
-// findTouched says which canaries were touched, empty if none: a secret in what came
-// out of the sandbox, a changed folder, a connection or a datagram that arrived,
-// a process that ended.
+// findTouched lists the touched canaries, or returns an empty string: a secret in the output of the
+// sandbox, a changed folder, a connection or a datagram that arrived, a process that ended.
 func (c *canaries) findTouched(t *testing.T, said string) string {
 	t.Helper()
 	var touched []string
@@ -220,7 +218,7 @@ func (c *canaries) findTouched(t *testing.T, said string) string {
 	return strings.Join(touched, ", ")
 }
 
-// wire is a listener that nobody but the guest and the judge connects to.
+// wire is a listener for connections from the guest and the judge only.
 type wire struct {
 	name   string
 	stream net.Listener
@@ -257,22 +255,22 @@ func (c *canaries) listen(t *testing.T, name, network, address string) string {
 		return strconv.Quote(address[1:])
 	}
 
-	if err := os.Chmod(address, 0o777); err != nil { //nolint:gosec // the guest shall be able to connect
+	if err := os.Chmod(address, 0o777); err != nil { //nolint:gosec // the guest must be able to connect
 		t.Fatal(err)
 	}
 	return strconv.Quote(address)
 }
 
 func portOf(a net.Addr) string {
-	_, port, _ := net.SplitHostPort(a.String()) // it is one of ours
+	_, port, _ := net.SplitHostPort(a.String()) // one of our addresses
 	return port
 }
 
 // heardIn bounds the judge's own connection.
 const heardIn = 10 * time.Second
 
-// wasReached reports whether somebody came before the judge: who connects is queued in
-// order, and the judge, who knows its own address, is the last.
+// wasReached reports whether anything connected before the judge: connections are queued in order,
+// and the judge, who knows its own address, is the last.
 func (w *wire) wasReached(dir string) (bool, error) {
 	if w.packet != nil {
 		own, err := net.Dial("udp", w.packet.LocalAddr().String()) //nolint:noctx // a datagram does not wait

@@ -10,14 +10,13 @@ import (
 	"testing"
 )
 
-// Case is one attempt to get out, or to do harm: a file of
-// testdata, in the folder of its class. It begins with comments: what it
-// tries, then lines of `# key: value`:
+// Case is one attempt to escape, or to do harm: a file of testdata, in the folder of its class. It
+// begins with comments: what it tries, then lines of the form `# key: value`:
 //
 //	with    files of the folder shared that stand before it, and before its second half
-//	harm    what it does to an interpreter without a sandbox, if it touches no canary: see package harm
+//	harm    its effect on an interpreter without a sandbox, if it touches no canary: see harm
 //	unsafe  why nothing shows its harm where no sandbox contains it
-//	fake    PLACE NAME: without a sandbox, PLACE stands for a folder of the test that has NAME, see newFake
+//	fake    PLACE NAME: without a sandbox, PLACE is a test folder that contains NAME: see newFake
 //	where   what a machine must have to show it without a sandbox; others skip it
 //	before  without a sandbox, what runs before it
 //	env     without a sandbox, a variable of the environment
@@ -26,29 +25,29 @@ import (
 //	one     "process": without a sandbox, both tenants share an interpreter
 //	open    tiers where it succeeds, as SECURITY.md or the tier's limitations say
 //	ends    "variously": how it ends may differ from run to run
-//	NAME    for tier NAME: the layers of its wall which keep this from succeeding, each of them enough
+//	NAME    for tier NAME: the layers of its wall that stop it; each of them suffices
 //
-// The words CANARY_… of the source stand for literals, see canaries.
+// The placeholders CANARY_… in the source stand for literals: see canaries.
 type Case struct {
-	// Class is the folder, Name the file without its ending.
+	// Class is the folder, Name the file name without its extension.
 	Class, Name string
-	// Tries says in a sentence what it wants.
+	// Tries describes the goal in a sentence.
 	Tries string
 	// Source is the snippet.
 	Source string
-	// Then, if set, is a snippet of another tenant, in a sandbox of its own: beside the
-	// first, or after the first has closed.
+	// Then, if set, is a snippet of another tenant, in a separate sandbox: beside the first, or
+	// after the first has closed.
 	Then  string
 	After bool
 
 	keys map[string]string
 }
 
-// ID names the case in the matrix.
+// ID returns the name of the case in the matrix.
 func (c Case) ID() string { return c.Class + "/" + c.Name }
 
-// Layers returns the layers of a tier's wall that contain the case, as the tier calls
-// them; nil if none of them has to do with it.
+// Layers returns the layers of a tier's wall that contain the case, in the tier's terms, or nil if
+// none is relevant.
 func (c Case) Layers(tier string) []string {
 	if c.keys[tier] == "" {
 		return nil
@@ -56,7 +55,7 @@ func (c Case) Layers(tier string) []string {
 	return strings.Split(c.keys[tier], " ")
 }
 
-// isOpen reports whether the documents say that the case succeeds in a tier.
+// isOpen reports whether the case is documented to succeed in a tier.
 func (c Case) isOpen(tier string) bool {
 	return slices.Contains(strings.Fields(c.keys["open"]), tier)
 }
@@ -64,7 +63,7 @@ func (c Case) isOpen(tier string) bool {
 //go:embed testdata
 var testdata embed.FS
 
-// shared has what several cases begin with.
+// shared contains the files that several cases begin with.
 //
 //go:embed shared
 var shared embed.FS
@@ -76,20 +75,20 @@ var classes = []string{
 	"tenants", "egress", "contexts", "restart", "calltrees",
 }
 
-// needsFreshSandbox reports whether the case needs a sandbox of its own.
+// needsFreshSandbox reports whether the case needs a separate sandbox.
 func (c Case) needsFreshSandbox() bool {
 	return c.keys["fresh"] != "" || c.isBrief() || c.Class == "links" || c.Then != "" ||
 		c.Class == "contexts" || c.Class == "restart"
 }
 
 // needsSession reports whether the case attacks a session, so that an interpreter without one
-// shows nothing.
+// demonstrates nothing.
 func (c Case) needsSession() bool {
 	return c.Class == "session" || c.Class == "hostcalls" || c.Class == "amplification"
 }
 
-// isBrief reports whether the case is one that only a limit ends. A huge error ends by
-// itself, on a busy machine late.
+// isBrief reports whether only a limit ends the case. A huge error ends by itself, but late on a
+// busy machine.
 func (c Case) isBrief() bool {
 	return slices.Contains([]string{"session", "time", "restart", "calltrees"}, c.Class) ||
 		c.Class == "exhaustion" && c.Name != "errors"
@@ -149,7 +148,7 @@ func Cases(t *testing.T) []Case {
 	return cases
 }
 
-// addShared puts the files that the case names before its source.
+// addShared prepends the files named by the case to its source.
 func (c *Case) addShared() error {
 	before := ""
 	for _, name := range strings.Fields(c.keys["with"]) {
@@ -167,7 +166,7 @@ func (c *Case) addShared() error {
 	return nil
 }
 
-// Named returns the case with that ID.
+// Named returns the case with an ID.
 func Named(t *testing.T, id string) Case {
 	t.Helper()
 	cases := Cases(t)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Control names what shows that a case is an attack: where it succeeds. It is "none: " and
-// the reason for the cases that are not shown anywhere.
+// Control names the control of a case, which demonstrates that it is an attack: where it succeeds.
+// For cases without a control it is "none: " and the reason.
 func (c Case) Control() string {
 	shown := []string{c.nameBareControl()}
 	for _, tier := range []string{"docker", "local"} {
@@ -28,7 +28,7 @@ func (c Case) Control() string {
 	return strings.Join(shown, "; ")
 }
 
-// nameBareControl names the control of a case without any tier's wall, empty if there is none.
+// nameBareControl names the control of a case outside any tier's wall, or returns an empty string.
 func (c Case) nameBareControl() string {
 	switch {
 	case c.keys["unsafe"] != "":
@@ -91,13 +91,13 @@ func (c Case) prepare(t *testing.T, source string, watch *canaries) string {
 	return watch.fill(source)
 }
 
-// newFake makes a folder with one file that this machine may lack, and returns its path. A
-// name that ends in ".sock" becomes a socket; "root" becomes a link to the root.
+// newFake creates a folder with one file that this machine may lack, and returns its path. A name
+// that ends in ".sock" becomes a socket; "root" becomes a link to the root.
 func newFake(t *testing.T, watch *canaries, name string) string {
 	t.Helper()
 	dir := filepath.Join(watch.dir, "fake")
 	path := filepath.Join(dir, name)
-	err := os.MkdirAll(filepath.Dir(path), 0o755) //nolint:gosec // as the machine's
+	err := os.MkdirAll(filepath.Dir(path), 0o755) //nolint:gosec // like the machine's
 	switch {
 	case strings.HasSuffix(name, ".sock"):
 		l, failed := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)

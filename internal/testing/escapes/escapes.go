@@ -1,4 +1,4 @@
-// Package escapes runs a corpus of attempts to get out of a tier, and keeps the verdicts in
+// Package escapes runs a corpus of attempts to escape from a tier, and keeps the verdicts in
 // docs/generated/security-matrix.md. The attempts are Python files below testdata.
 package escapes
 
@@ -26,14 +26,14 @@ import (
 // The verdicts of the matrix. A limit that fired is "limit: " and its name, an
 // escape "ESCAPED: " and what was touched.
 const (
-	Blocked     = "blocked"      // the guest got an exception
-	Contained   = "contained"    // it ran, and touched nothing
-	NotRoutable = "not routable" // the tier has rejected it before it ran
+	Blocked     = "blocked"      // the guest saw an exception
+	Contained   = "contained"    // it ran, but touched nothing
+	NotRoutable = "not routable" // the tier rejected it before it ran
 	Escaped     = "ESCAPED"
-	Open        = "not closed" // it escapes, as the documents say
+	Open        = "not closed" // it escapes, as documented
 )
 
-// Bounds of the cases. Those that only a limit ends get brief ones.
+// Bounds of the cases. Those that only a limit ends have brief bounds.
 const (
 	briefWall    = 500 * time.Millisecond
 	caseWall     = 30 * time.Second
@@ -42,15 +42,16 @@ const (
 	endsWithin   = 30 * time.Second // beyond the limit
 )
 
-// Run runs the corpus on a tier and compares the verdicts with the tier's
-// column of docs/generated/security-matrix.md. With RLM_ESCAPE_UPDATE set it writes the
-// column instead; an escape fails the test in any case.
+// Run runs the corpus on a tier and compares the verdicts with the tier's column of
+// docs/generated/security-matrix.md. If RLM_ESCAPE_UPDATE is set, it writes the column instead; an
+// escape fails the test in either case.
 func Run(t *testing.T, tier tiers.Tier) {
 	settleColumn(t, tier.Info().Name, run(t, tier, func(Case) bool { return true }))
 }
 
-// RunFewTrees is Run for a tier that ends all trees of calls in one way, whatever they call: of these,
-// it runs one of seven, because each computes for a second. With RLM_ESCAPE_UPDATE set it runs all.
+// RunFewTrees is like Run, for a tier that ends all trees of calls in the same way, whatever they
+// call: it runs only one in seven of them, because each computes for a second. If RLM_ESCAPE_UPDATE
+// is set, it runs all.
 func RunFewTrees(t *testing.T, tier tiers.Tier) {
 	trees := 0
 	column := run(t, tier, func(c Case) bool {
@@ -63,8 +64,9 @@ func RunFewTrees(t *testing.T, tier tiers.Tier) {
 	settleColumn(t, tier.Info().Name, column)
 }
 
-// RunThrough runs cases of the corpus on another way to a tier, such as the API of a server, and
-// compares their verdicts with the tier's column. The way may refuse a snippet before it runs.
+// RunThrough runs cases of the corpus through another interface to a tier, such as the API of a
+// server, and compares their verdicts with the tier's column. The interface may refuse a snippet
+// before it runs.
 func RunThrough(t *testing.T, way tiers.Tier, chosen func(Case) bool) {
 	column := run(t, way, chosen)
 	for id, verdict := range column {
@@ -101,17 +103,17 @@ func run(t *testing.T, tier tiers.Tier, chosen func(Case) bool) map[string]strin
 	return e.column
 }
 
-// reaching is a tier whose proxies a test can lead elsewhere.
+// reaching is a tier with proxies that a test can redirect.
 type reaching interface{ Reach(o egress.Options) }
 
-// settling is a way to a tier that keeps processes between cases. Settle replaces those that have
-// ended, so that a case does not count them as its own.
+// settling is an interface to a tier that keeps processes between cases. Settle replaces processes
+// that have ended, so that no case counts them as its own.
 type settling interface {
 	Settle(ctx context.Context) error
 }
 
-// Try runs one case in a sandbox of its own, and returns its verdict. It is
-// for walls with a layer left out, and a change of the configuration.
+// Try runs one case in a separate sandbox, and returns its verdict. It is for walls with a layer
+// left out, and for changed configurations.
 func Try(t *testing.T, tier tiers.Tier, c Case, change func(*tiers.Config)) string {
 	t.Helper()
 	e := &escape{tier: tier, variable: os.Getenv(environment), change: change, world: newWorld(t)}
@@ -129,10 +131,10 @@ type escape struct {
 	column map[string]string
 }
 
-// runCorpus runs cases: those of a class that leave their sandbox as it was share
-// one. Cases whose cost for the host counts run before all others, one at a time.
+// runCorpus runs cases: those of a class that leave their sandbox intact share one. Cases whose
+// cost for the host is measured run before all others, one at a time.
 func (e *escape) runCorpus(t *testing.T, cases []Case) {
-	e.startNeighbour(t).end(t) // what the host opens once, no case has opened
+	e.startNeighbour(t).end(t) // so that what the host opens only once is not charged to a case
 
 	for _, c := range cases {
 		if c.isCounted() {
@@ -181,8 +183,7 @@ func (e *escape) record(t *testing.T, c Case, verdict string) {
 	e.column[c.ID()] = verdict
 }
 
-// runCounted runs a case alone, in a sandbox of its own, and also judges its cost for the
-// host.
+// runCounted runs a case alone, in a separate sandbox, and also judges its cost for the host.
 func (e *escape) runCounted(t *testing.T, c Case) string {
 	t.Helper()
 	slack := 0
@@ -204,12 +205,12 @@ func (e *escape) runCounted(t *testing.T, c Case) string {
 // trial is one case that has run.
 type trial struct {
 	verdict string
-	said    string // all that came out of the sandbox
+	said    string // everything that came out of the sandbox
 	watch   *canaries
 }
 
-// runBatch runs cases in one sandbox, in a new one after each that spoils it, and
-// judges when the last has closed, so that no late touch is missed.
+// runBatch runs cases in one sandbox, with a new one after each case that spoils it. It judges when
+// the last has closed, so that no late touch is missed.
 func (e *escape) runBatch(t *testing.T, cases []Case) []string {
 	t.Helper()
 	trials := make([]trial, len(cases))
@@ -249,7 +250,7 @@ type subject struct {
 	box   tiers.Sandbox
 	kept  bool // its first snippet set a variable
 
-	// For direct.
+	// For direct:
 	t      *testing.T
 	watch  *canaries
 	cancel context.CancelFunc
@@ -259,7 +260,7 @@ type subject struct {
 	allowed tiers.Config
 }
 
-// open starts a sandbox for a case. Without a box the tier has rejected it.
+// open starts a sandbox for a case. It has no box if the tier rejected the configuration.
 func (e *escape) open(t *testing.T, c Case, watch *canaries) *subject {
 	t.Helper()
 	s := &subject{suite: e, t: t, watch: watch}
@@ -309,10 +310,10 @@ func (s *subject) close(t *testing.T) {
 	}
 }
 
-// mostKept bounds what is kept of an argument, in bytes.
+// mostKept bounds the recorded part of an argument, in bytes.
 const mostKept = 1 << 12
 
-// Call answers a host call, and keeps it for the judge.
+// Call answers a host call, and records it for the judge.
 func (s *subject) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	if err := s.direct(ctx, call); err != nil {
 		return nil, err
@@ -320,7 +321,7 @@ func (s *subject) Call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, arg := range call.Args {
-		call.Args[i] = bytes.Clone(arg[:min(len(arg), mostKept)]) // the test must not be what it looks for
+		call.Args[i] = bytes.Clone(arg[:min(len(arg), mostKept)]) // the test must not use the memory that it looks for
 	}
 	s.calls = append(s.calls, call)
 	return tiers.Value("1"), nil
@@ -355,10 +356,10 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 	case errors.As(err, &rejected):
 		into.verdict = NotRoutable
 	case ctx.Err() != nil && errors.As(err, &broken) && errors.Is(err, ctx.Err()):
-		into.verdict = Contained // as it asked
+		into.verdict = Contained // as requested
 		r.Lost = broken.Lost
 	case errors.Is(err, bigtext.ErrChanged) && errors.As(err, &broken):
-		into.verdict = Blocked // the caller gets the error instead of a result, and no other
+		into.verdict = Blocked // the caller receives this error instead of a result, and no other
 		return false
 	case err != nil:
 		into.verdict = fmt.Sprintf("%s: the tier broke: %v", Escaped, err)
@@ -401,8 +402,8 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 		r.Status == tiers.StatusRaised))
 }
 
-// runThen runs a case's second snippet in a sandbox of another tenant. The result is that of
-// the first snippet if it was stopped.
+// runThen runs a case's second snippet in another tenant's sandbox. The result is that of the first
+// snippet if that was stopped.
 func (s *subject) runThen(
 	t *testing.T, c Case, watch *canaries, first tiers.Result,
 ) (tiers.Result, error) {

@@ -20,9 +20,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestEscapeOnCPython is the negative control of the corpus: on a CPython without
-// a sandbox each case touches its canary, or does its harm. Attacks on a session
-// and on host calls need one; tiers have their controls.
+// TestEscapeOnCPython is the negative control of the corpus: on a CPython without a sandbox, each
+// case touches its canary, or does its harm. Attacks on a session and on host calls need those;
+// tiers have controls for them.
 func TestEscapeOnCPython(t *testing.T) {
 	skip.Short(t, "it waits until each attack has done its harm")
 	skip.UnderRace(t)
@@ -60,12 +60,12 @@ func TestEscapeOnCPython(t *testing.T) {
 	}
 }
 
-// racesLost is how often a case may touch nothing: one that swaps a file for a link
-// is stopped at any moment of that, and is harmless at one in four.
+// racesLost bounds how often a case may touch nothing: one that swaps a file for a link may be
+// stopped at any moment, and is harmless at one in four.
 const racesLost = 9
 
-// runWithoutSandbox runs a case where nothing contains it, and says which kind it did,
-// what it touched, and what it said.
+// runWithoutSandbox runs a case where nothing contains it, and returns the harm that it did, what
+// it touched, and its output.
 func runWithoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, touched, said string) {
 	t.Helper()
 	watch := newCanaries(t, c.Source+c.Then, secretOfBare)
@@ -75,7 +75,7 @@ func runWithoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, tou
 	}
 
 	watch.setWord("OUT", out)
-	wall := 30 * time.Second // what ends by itself takes the time that the machine gives it
+	wall := 30 * time.Second // cases that end by themselves depend on the speed of the machine
 	if want := harm.Kind(c.keys["harm"]); want != harm.None && harm.Alike(want, harm.Hangs) {
 		wall = time.Second
 	}
@@ -108,17 +108,16 @@ func runWithoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, tou
 	return kind, watch.findTouched(t, said+copyNaively(t, out)), said
 }
 
-// sayAgain gives the first line that one tenant has said to another.
+// sayAgain inserts the first line of one tenant's output into the source of another.
 func sayAgain(source, said string) string {
 	line, _, _ := strings.Cut(said, "\n")
 	return strings.ReplaceAll(source, "CANARY_SAID", strconv.Quote(line))
 }
 
-// secretOfBare is the secret of an environment without a sandbox.
+// secretOfBare is the secret in the environment of an interpreter without a sandbox.
 const secretOfBare = "canary-of-an-interpreter-without-a-sandbox" //nolint:gosec // for a test
 
-// copyNaively takes files out as one would who thinks of no kind, and returns what
-// they say.
+// copyNaively collects files without regard to their kinds, and returns their contents.
 func copyNaively(t *testing.T, out string) string {
 	t.Helper()
 	said, problem := inspectFolder(t, out)
@@ -137,7 +136,7 @@ func copyNaively(t *testing.T, out string) string {
 	return said + more
 }
 
-// TestTheCorpusIsWhole counts it, and looks at what each case says of itself.
+// TestTheCorpusIsWhole counts the cases, and checks what each declares about itself.
 func TestTheCorpusIsWhole(t *testing.T) {
 	cases := Cases(t)
 	if len(cases) < 480 {
@@ -187,8 +186,8 @@ func TestTheTestsBeyondTheCorpusExist(t *testing.T) {
 	}
 }
 
-// TestTheMatrixHasAllCases compares the document's rows with the corpus: it is as
-// it would be written, and no cell is empty.
+// TestTheMatrixHasAllCases compares the document's rows with the corpus: it is up to date, and no
+// cell is empty.
 func TestTheMatrixHasAllCases(t *testing.T) {
 	m, cases := readMatrix(t), Cases(t)
 	text, err := os.ReadFile(m.path)
@@ -208,7 +207,7 @@ func TestTheMatrixHasAllCases(t *testing.T) {
 	}
 }
 
-// TestTheReadmeCountsTheAttacks compares its numbers with the corpus.
+// TestTheReadmeCountsTheAttacks compares the readme's numbers with the corpus.
 func TestTheReadmeCountsTheAttacks(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(findTop(t), "README.md"))
 	if err != nil {
@@ -240,7 +239,7 @@ func TestTheReadmeCountsTheAttacks(t *testing.T) {
 	}
 }
 
-// TestCanariesFeelATouch touches each by hand.
+// TestCanariesFeelATouch touches each canary directly.
 func TestCanariesFeelATouch(t *testing.T) {
 	source := "CANARY_TCP CANARY_UDP CANARY_DNS CANARY_SOCKET CANARY_VICTIM"
 	if touched := newCanaries(t, source, "x").findTouched(t, ""); touched != "" {
@@ -266,7 +265,7 @@ func TestCanariesFeelATouch(t *testing.T) {
 	}
 }
 
-// TestTheHostFeelsItsCost has the host pay each price by hand.
+// TestTheHostFeelsItsCost causes each cost on the host directly.
 func TestTheHostFeelsItsCost(t *testing.T) {
 	skip.UnderRace(t)
 	if cost := lookAtHost(t, "local").findCost(t); cost != "" {

@@ -16,22 +16,22 @@ import (
 // be measured.
 var counted = []string{"exhaustion", "session", "hostcalls", "amplification", "time"}
 
-// What a case may cost the process of the host, beyond what the tier itself uses.
+// The cost allowed for a case in the host process, beyond what the tier itself uses.
 const (
-	mostHostMemory    = 160 << 20      // bytes; the largest requests of the corpus have 60 MiB
-	guestsHere        = 2 * caseMemory // where the guest and its checkpoint lie in this process
+	mostHostMemory    = 160 << 20      // bytes; the corpus's largest requests have 60 MiB
+	guestsHere        = 2 * caseMemory // if the guest and its checkpoint are in this process
 	mostHostProcessor = 10 * time.Second
 )
 
 // host is the state of this process before a case.
 type host struct {
-	memory                  int64 // resident bytes
+	memory                  int64 // resident, in bytes
 	processor               time.Duration
 	goroutines, descriptors int
 
-	most    int64         // by which the memory may grow, in bytes
-	settles time.Duration // how long goroutines and descriptors get to go
-	slack   int           // of these that may stay: a server keeps connections to its database
+	most    int64         // allowed growth of the memory, in bytes
+	settles time.Duration // how long goroutines and descriptors may take to disappear
+	slack   int           // how many of these may stay: a server keeps connections to its database
 }
 
 // isCounted reports whether the cost of a case for the host is measured.
@@ -39,7 +39,7 @@ func (c Case) isCounted() bool { return isCounted(c.Class) }
 
 func isCounted(class string) bool { return slices.Contains(counted, class) }
 
-// lookAtHost notes the state of this process, and starts a new measurement of its peak.
+// lookAtHost records the state of this process, and restarts the measurement of its peak.
 func lookAtHost(t *testing.T, tier string) host {
 	t.Helper()
 	most := int64(mostHostMemory)
@@ -59,8 +59,8 @@ func lookAtHost(t *testing.T, tier string) host {
 	}
 }
 
-// findCost says what a case has cost the host that it must not, empty if nothing. Its sandbox
-// must be closed.
+// findCost describes the excessive cost of a case for the host, or returns an empty string. The
+// case's sandbox must be closed.
 func (h host) findCost(t *testing.T) string {
 	t.Helper()
 	if grown := status(t, "VmHWM") - h.memory; grown > h.most {

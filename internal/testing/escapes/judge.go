@@ -26,15 +26,15 @@ func joinOutput(r tiers.Result) string {
 	return text
 }
 
-// answersTried is how often a session is asked: what an attack has left behind may take
-// the brief time of an answer, and so may a busy machine.
+// answersTried is the number of attempts to get an answer from a session: leftovers of an attack
+// may use up the brief time of an answer, and so may a busy machine.
 const answersTried = 20
 
-// lateness is how long what an attack left behind gets to do its work.
+// lateness is how long leftovers of an attack have to do their work.
 const lateness = 300 * time.Millisecond
 
-// checkAfter says what is wrong with the session after a case, empty if nothing: it
-// goes on, and what it said of its state is so.
+// checkAfter describes what is wrong with the session after a case, or returns an empty string: the
+// session must continue, and its reports about its state must be true.
 func (s *subject) checkAfter(t *testing.T, r tiers.Result, rejected, spoils bool) string {
 	t.Helper()
 	lost := r.Lost != nil && slices.Contains(r.Lost.Snippets, 1)
@@ -57,14 +57,14 @@ func (s *subject) checkAfter(t *testing.T, r tiers.Result, rejected, spoils bool
 
 	if spoils && !rejected {
 		time.Sleep(lateness)
-		for range 2 { // what was left behind shows here, and may end the session's process once more
+		for range 2 { // leftovers show here, and may end the session's process once more
 			if _, err := ask("1"); err != nil {
 				return "the session broke: " + err.Error()
 			}
 		}
 	}
 
-	// What an answer that took too long has printed may come with the next one.
+	// The output of an answer that took too long may arrive with the next one.
 	if said, err := ask(`print("alive")`); err != nil || !strings.HasSuffix(said, "alive\n") {
 		return fmt.Sprintf("the session does not go on: %q %v", said, err)
 	}
@@ -79,13 +79,13 @@ func (s *subject) checkAfter(t *testing.T, r tiers.Result, rejected, spoils bool
 	return ""
 }
 
-// Bounds of what may come back, above those of any tier.
+// Bounds of collected files, above those of any tier.
 const (
 	mostCollected = 1 << 27
 	mostEntries   = 1 << 13
 )
 
-// checkCollected takes the files of the sandbox out and looks at them.
+// checkCollected collects the files of the sandbox and inspects them.
 func (s *subject) checkCollected(t *testing.T, into *trial) string {
 	t.Helper()
 	collector, ok := s.box.(tiers.Collector)
@@ -99,7 +99,7 @@ func (s *subject) checkCollected(t *testing.T, into *trial) string {
 
 	got, err := collector.Collect(t.Context(), dir)
 	if err != nil {
-		return Blocked // none come back: the error says why
+		return Blocked // none come back: the error gives the reason
 	}
 	said, problem := inspectFolder(t, dir)
 	into.said += said
@@ -114,7 +114,7 @@ func (s *subject) checkCollected(t *testing.T, into *trial) string {
 	return into.verdict
 }
 
-// inspectFolder reads what came back, as its user would.
+// inspectFolder reads the collected files, as their user would.
 func inspectFolder(t *testing.T, dir string) (said, problem string) {
 	t.Helper()
 	var bytes int64

@@ -14,16 +14,16 @@ import (
 // the matrix.
 const escapeUpdate = "RLM_ESCAPE_UPDATE"
 
-// matrixTiers are the columns.
+// matrixTiers lists the columns.
 var matrixTiers = []string{"interp", "wasm", "docker", "local"}
 
 // matrixBegins is the line of the document after which everything is generated.
 const matrixBegins = "## Verdicts by class\n"
 
-// matrix is the document: a verdict for each case and tier.
+// matrix is the document: one verdict per case and tier.
 type matrix struct {
 	path, prose string
-	columns     map[string]map[string]string // tier, case
+	columns     map[string]map[string]string // by tier and case
 }
 
 // readMatrix reads docs/generated/security-matrix.md.
@@ -66,7 +66,7 @@ func matrixPath(t *testing.T) string {
 	return filepath.Join(findTop(t), "docs", "generated", "security-matrix.md")
 }
 
-// findTop finds the top of the tree from the folder of any package.
+// findTop finds the root of the repository from the folder of any package.
 func findTop(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -88,7 +88,7 @@ func settleColumn(t *testing.T, tier string, column map[string]string) {
 	t.Helper()
 	m := readMatrix(t)
 	if os.Getenv(escapeUpdate) != "" {
-		maps.Copy(m.columns[tier], column) // a run of some cases keeps the others
+		maps.Copy(m.columns[tier], column) // a run of some cases keeps the other verdicts
 		if err := os.WriteFile(m.path, []byte(m.render(Cases(t))), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func (m *matrix) render(cases []Case) string {
 	return b.String()
 }
 
-// renderRow counts the verdicts of a class, of all if it is empty.
+// renderRow counts the verdicts of a class, or of all classes if it is empty.
 func (m *matrix) renderRow(b *strings.Builder, title, class string, cases []Case) {
 	counts, total := map[string]map[string]int{}, 0
 	for _, tier := range matrixTiers {

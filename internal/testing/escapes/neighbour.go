@@ -15,7 +15,7 @@ type neighbour struct {
 	answers chan int
 }
 
-// startNeighbour opens a session that runs small snippets until it is asked for their number.
+// startNeighbour opens a session that runs small snippets until end is called.
 func (e *escape) startNeighbour(t *testing.T) *neighbour {
 	t.Helper()
 	box, err := e.tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Memory: caseMemory}})
@@ -23,8 +23,8 @@ func (e *escape) startNeighbour(t *testing.T) *neighbour {
 		t.Fatalf("cannot open the neighbour's sandbox: %v", err)
 	}
 
-	// The first snippet also waits for the start of an interpreter, which may take long. A tier
-	// that stands still even now is found by the next snippet.
+	// The first snippet also waits for the start of an interpreter, which may take long. If the
+	// tier hangs even now, the next snippet reveals it.
 	first, end := context.WithTimeout(t.Context(), 20*time.Second)
 	_, _ = box.Run(first, tiers.Job{Source: "x = 1"})
 	end()
@@ -44,7 +44,7 @@ func (e *escape) startNeighbour(t *testing.T) *neighbour {
 	return n
 }
 
-// end closes the session and returns how many snippets it has run.
+// end closes the session and returns the number of snippets that it ran.
 func (n *neighbour) end(t *testing.T) int {
 	t.Helper()
 	n.stop()

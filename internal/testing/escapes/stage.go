@@ -14,8 +14,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Cases of the classes contexts and restart need something to happen on the host while they
-// run. They ask for it by name: ask("truncate").
+// Cases of the classes contexts and restart need something to happen on the host while they run.
+// They request it by name: ask("truncate").
 
 // late is how long the host takes for a call that a case wants to outlive.
 const late = time.Second
@@ -23,20 +23,20 @@ const late = time.Second
 // largeText is the size of context_1, in bytes. It is mapped, not copied.
 const largeText = 9 << 20
 
-// contextFolder is where the contexts of a case lie.
+// contextFolder returns the folder of the contexts of a case.
 func (c *canaries) contextFolder() string { return filepath.Join(c.dir, "contexts") }
 
-// makeContexts makes a folder of texts as an attacker would, and a large text.
+// makeContexts creates a folder of texts like an attacker's, and a large text.
 func (c *canaries) makeContexts(t *testing.T) []tiers.Input {
 	t.Helper()
 	dir := c.contextFolder()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	err := errors.Join(
-		os.MkdirAll(path("sub"), 0o755), //nolint:gosec // as the folder around it
+		os.MkdirAll(path("sub"), 0o755), //nolint:gosec // like the folder around it
 		os.WriteFile(path("sub/own"), []byte("plain"), 0o600),
 		os.WriteFile(path("plain"), []byte("plain"), 0o600),
 		os.WriteFile(path("large"), []byte(strings.Repeat("a line of text\n", largeText/15)), 0o600),
-		os.Chmod(dir, 0o755), os.Chmod(path("large"), 0o644), // tiers show such a file
+		os.Chmod(dir, 0o755), os.Chmod(path("large"), 0o644), // tiers mount such a file
 		os.WriteFile(path("sparse"), nil, 0o600), os.Truncate(path("sparse"), 3<<30),
 		os.Symlink("../own", path("link")), os.Symlink("..", path("up")),
 		makePipe(path("pipe")),
@@ -54,11 +54,11 @@ func (c *canaries) makeContexts(t *testing.T) []tiers.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = errors.Join(folder.Close(), text.Close()) }) // some are broken
+	t.Cleanup(func() { _ = errors.Join(folder.Close(), text.Close()) }) // some are broken on purpose
 	return []tiers.Input{{Name: "a\n\x1b]0;folder\arlm: forged", Dir: folder}, {Name: "large", Text: text}}
 }
 
-// direct does on the host what a case asks for.
+// direct performs on the host what a case requests.
 func (s *subject) direct(ctx context.Context, call tiers.Call) error {
 	what := ""
 	if len(call.Args) > 0 && s.watch != nil {
@@ -92,14 +92,14 @@ func (s *subject) direct(ctx context.Context, call tiers.Call) error {
 	return nil
 }
 
-// replace notes the state of the folder after a change by the host.
+// replace records the state of the folder after a change by the host.
 func (s *subject) replace(errs ...error) error {
 	s.watch.before = s.watch.describeState(s.t)
 	return errors.Join(errs...)
 }
 
-// bareStage is the stage of an interpreter without a sandbox: contexts that are opened without
-// care, and what the host does, by the interpreter itself.
+// bareStage is the stage of an interpreter without a sandbox: contexts opened without care, and the
+// host's actions, performed by the interpreter itself.
 const bareStage = `import mmap, os, time
 ROOT, OWN = %ROOT%, %OWN%
 class Folder:

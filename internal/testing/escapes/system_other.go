@@ -11,5 +11,5 @@ import (
 // processorTime is not measured here: lookAtHost has skipped the test.
 func processorTime(*testing.T) time.Duration { return 0 }
 
-// makePipe makes no pipe with a name here.
+// makePipe is not supported here.
 func makePipe(string) error { return errors.ErrUnsupported }

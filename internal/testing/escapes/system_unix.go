@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used.
+// processorTime returns the processor time of this process.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
@@ -18,5 +18,5 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// makePipe makes a pipe with a name.
+// makePipe creates a named pipe.
 func makePipe(path string) error { return syscall.Mkfifo(path, 0o600) }

@@ -18,15 +18,15 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/egress"
 )
 
-// world is the network beyond a proxy, for the cases of the class egress: the names below and
-// one server. Whoever asks it for anything but the allowed host, at the public address and on
-// the allowed port, learns a secret.
+// world is the network beyond a proxy, for the cases of the class egress: the names below and one
+// server. Any request other than for the allowed host, at the public address and on the allowed
+// port, obtains a secret.
 type world struct {
-	server *httptest.Server // of the public address, port 80
-	inside *httptest.Server // of everything else
+	server *httptest.Server // at the public address, port 80
+	inside *httptest.Server // for everything else
 
 	mu       sync.Mutex
-	secrets  map[string]string // by the paths that cases ask for
+	secrets  map[string]string // by the paths that cases request
 	resolved int
 }
 
@@ -36,7 +36,7 @@ const (
 	insideAddress = "10.1.2.3"
 )
 
-// names are the world's hosts, beside those whose address changes.
+// names are the hosts of the world, except those with changing addresses.
 var names = map[string]string{
 	"allowed.example.com": publicAddress, "other.example.com": publicAddress,
 	"inside.example.com": insideAddress, "loopback.example.com": "127.0.0.1",
@@ -45,8 +45,8 @@ var names = map[string]string{
 	"here.example.com": "0.0.0.0",
 }
 
-// listedHosts are those that a case may reach by their names. Most have addresses that must
-// not be reached.
+// listedHosts returns the hosts that a case may reach by name. Most have addresses that must not be
+// reached.
 func listedHosts() []string {
 	list := []string{"rebinding.example.com:80"}
 	for name := range names {
@@ -67,17 +67,17 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// serve answers for the allowed host, which redirects if it is asked to.
+// serve answers for the allowed host, which redirects on request.
 func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Host == "rebinding.example.com":
-		_, _ = io.WriteString(rw, "hello") // nothing is wrong yet
+		_, _ = io.WriteString(rw, "hello") // harmless so far
 	case r.Host != "allowed.example.com" && r.Host != "allowed.example.com:80":
 		w.betray(rw, r)
 	case r.URL.Query().Get("to") != "":
 		http.Redirect(rw, r, r.URL.Query().Get("to"), http.StatusFound)
 	default:
-		_, _ = io.WriteString(rw, "hello") // the client may have gone
+		_, _ = io.WriteString(rw, "hello") // the client may be gone
 	}
 }
 
@@ -97,7 +97,7 @@ func (w *world) hide(secret, token string) string {
 	return path
 }
 
-// options are those of proxies that see the world.
+// options returns the options of proxies that see the world.
 func (w *world) options() egress.Options {
 	return egress.Options{Resolve: w.resolve, Dial: w.dial}
 }
@@ -125,8 +125,8 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 	return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 }
 
-// serveNaively runs a proxy that sends everything wherever a client wants: the control of the
-// class. It returns the variable of the environment that names it.
+// serveNaively runs a proxy that connects clients to whatever they request: the control of the
+// class. It returns the environment variable that names the proxy.
 func (w *world) serveNaively(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -146,7 +146,7 @@ func (w *world) serveNaively(t *testing.T) string {
 	return "http_proxy=http://" + l.Addr().String()
 }
 
-// forwardNaively connects a client with the target of its first line.
+// forwardNaively connects a client to the target in its first line.
 func (w *world) forwardNaively(ctx context.Context, near net.Conn) {
 	defer near.Close()
 	ahead := bufio.NewReader(near)
@@ -183,7 +183,7 @@ func (w *world) forwardNaively(ctx context.Context, near net.Conn) {
 			line, err = ahead.ReadString('\n')
 		}
 		line = ""
-		_, _ = io.WriteString(near, "HTTP/1.1 200 OK\r\n\r\n") // the copying fails as well
+		_, _ = io.WriteString(near, "HTTP/1.1 200 OK\r\n\r\n") // then the copying fails as well
 	}
 	go func() {
 		_, _ = io.Copy(far, io.MultiReader(strings.NewReader(line), ahead)) // until either ends

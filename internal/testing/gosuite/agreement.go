@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// goFiles are whole programs. They use the same names, so that in one session
-// each takes those of the earlier ones away.
+// goFiles are complete programs. They use the same names, so that in one session each replaces
+// those of the earlier ones.
 var goFiles = []string{
 	`import "fmt"
 type Shape interface{ Area() float64 }
@@ -193,8 +193,7 @@ func main() {
 }`,
 }
 
-// testAgreement runs each program by the go command, and all of them in one
-// session.
+// testAgreement runs each program with the go command, and all of them in one session.
 func testAgreement(t *testing.T, tier tiers.Tier) {
 	skip.UnderRace(t)
 	if _, err := exec.LookPath("go"); err != nil {

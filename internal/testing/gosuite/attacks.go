@@ -6,38 +6,37 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/jail"
 )
 
-// Attack attacks the wall of a Go program, its runtime or its connection. In a tier
-// none may print "ESCAPED"; how they end is theirs.
+// Attack attacks the wall of a Go program, its runtime or its connection. In a tier, none may print
+// "ESCAPED"; how they end does not matter.
 type Attack struct {
 	Name, Imports, Body string
-	// Harm is what it does in a jail without some layers, as a program that nobody
-	// watches.
+	// Harm is its effect in a jail without some layers, as an unsupervised program.
 	Harm    Harm
 	Without jail.Layers
 }
 
-// What stands in the way of files, and of connections. A process namespace with the
-// /proc of another has no way to list its threads.
+// The layers that stop attacks on files, and on connections. A process namespace with the /proc of
+// another cannot list its threads.
 const (
 	files = jail.Mounts | jail.Landlock | jail.Namespaces
 	wires = jail.Network | jail.Seccomp | jail.Landlock
 )
 
-// Harm is what an attack does.
+// Harm is the effect of an attack.
 type Harm string
 
 // The kinds of harm.
 const (
 	Escapes Harm = "escapes" // it prints ESCAPED
-	Kills   Harm = "kills"   // its program ends badly, with all that is in it
-	Hangs   Harm = "hangs"   // it goes on until it is killed, or its memory is at an end
-	Forges  Harm = "forges"  // it writes to the connection what only the runtime may
+	Kills   Harm = "kills"   // its program ends badly, along with everything in it
+	Hangs   Harm = "hangs"   // it continues until it is killed, or until its memory is exhausted
+	Forges  Harm = "forges"  // it writes to the connection what only the runtime may write
 )
 
 // Source returns the attack as a snippet.
 func (a Attack) Source() string { return a.Importing() + a.Body }
 
-// Importing returns its imports as source.
+// Importing returns the source of its imports.
 func (a Attack) Importing() string {
 	list := ""
 	for _, path := range strings.Fields(a.Imports) {
@@ -46,9 +45,8 @@ func (a Attack) Importing() string {
 	return list
 }
 
-// Attacks are all of them. CANARY is a file of the host, DIR its folder, OPEN
-// one where all may write, PORT a server, HOSTPID a process, CACHE the folder of
-// compiled packages.
+// Attacks lists all attacks. CANARY is a file of the host, DIR its folder, OPEN a folder where all
+// may write, PORT a server, HOSTPID a process, CACHE the folder of compiled packages.
 var Attacks = []Attack{
 	{"canary", "os", `b, err := os.ReadFile("CANARY")
 if err == nil && len(b) > 0 {
@@ -263,7 +261,7 @@ for len(all) > 0 {
 select {}`, Forges, 0},
 }
 
-// goOddities are refused by the rules of snippets or by the compiler, at once.
+// goOddities are refused by the rules of snippets or by the compiler, immediately.
 var goOddities = map[string]string{
 	"linkname": `import _ "unsafe"
 //go:linkname exit os.runtime_beforeExit

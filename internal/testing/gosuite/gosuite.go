@@ -1,5 +1,4 @@
-// Package gosuite is the suite that a tier must pass if it compiles Go, with the attacks
-// on such a tier.
+// Package gosuite is the suite for tiers that compile Go, including attacks on such tiers.
 package gosuite
 
 import (
@@ -51,10 +50,10 @@ func Open(tb testing.TB, tier tiers.Tier, cfg tiers.Config) tiers.Sandbox {
 	return s
 }
 
-// RunSnippet runs a snippet in Go. An error of the tier fails the test.
+// RunSnippet runs a Go snippet. An error of the tier fails the test.
 func RunSnippet(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
 	tb.Helper()
-	// the first time, the standard library may be compiled
+	// the first time, the standard library may have to be compiled
 	ctx, cancel := context.WithTimeout(tb.Context(), 4*time.Minute)
 	defer cancel()
 	r, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source})
@@ -65,7 +64,7 @@ func RunSnippet(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
 	return r
 }
 
-// RunOK runs a snippet in Go that must end well and cost the session nothing.
+// RunOK runs a Go snippet that must succeed and cost the session nothing.
 func RunOK(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
 	tb.Helper()
 	r := RunSnippet(tb, s, source)
@@ -79,7 +78,7 @@ func RunOK(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
 	return r
 }
 
-// goSteps are the snippets of one session, and what they print.
+// goSteps are the snippets of one session, with their output.
 var goSteps = []struct{ source, out string }{
 	{"import \"fmt\"\nx := 3\nfmt.Println(x)", "3\n"},
 	{"x + 1", "4\n"},
@@ -189,10 +188,10 @@ func testSession(t *testing.T, tier tiers.Tier) {
 	}
 }
 
-// OnWrite is a writer that does something each time a snippet has written.
+// OnWrite is a writer that calls a function after each write of a snippet.
 type OnWrite func()
 
-// Write calls the function and takes all.
+// Write calls the function and accepts everything.
 func (f OnWrite) Write(p []byte) (int, error) {
 	f()
 	return len(p), nil

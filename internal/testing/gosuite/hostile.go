@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Bombs attack the compiler: by declarations, and by statements.
+// Bombs attack the compiler, by declarations and by statements.
 var Bombs = map[string][2]string{
 	"constant tower": {`const (
 	a = "0123456789"
@@ -43,10 +43,10 @@ func doubleTypes(n int) string {
 	return b.String()
 }
 
-// RunHostile runs each attack in a session of its own, then asks the session whether
-// it lives and has told the truth of what it lost. bombed is a tier whose compiler is
-// stopped sooner, for what never ends; atOnce says how many sessions there may be.
-// except names attacks that are none here, each with the reason.
+// RunHostile runs each attack in a separate session, then checks that the session is alive and has
+// reported its losses truthfully. bombed is a tier whose compiler is stopped sooner, for attacks
+// that never end; atOnce bounds the sessions at a time. except lists attacks that do not apply,
+// each with the reason.
 func RunHostile(t *testing.T, tier, bombed tiers.Tier, atOnce int, except map[string]string) {
 	fill := PrepareHost(t)
 	slots := make(chan struct{}, atOnce)
@@ -81,7 +81,8 @@ func RunHostile(t *testing.T, tier, bombed tiers.Tier, atOnce int, except map[st
 	})
 }
 
-// PrepareHost puts out what an attack looks for, and returns what puts it into one.
+// PrepareHost creates the targets of attacks, and returns the replacer that inserts them into an
+// attack.
 func PrepareHost(t *testing.T) *strings.Replacer {
 	t.Helper()
 	cache := t.TempDir()
@@ -119,7 +120,7 @@ func attackWall(t *testing.T, tier tiers.Tier, source string) {
 	again, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "kept + 1"})
 	var broken *tiers.BrokenError
 	switch {
-	case errors.As(err, &broken) && broken.Lost != nil: // its program does not run a second time
+	case errors.As(err, &broken) && broken.Lost != nil: // its program cannot run a second time
 		if r := RunOK(t, s, "kept := 41\nkept + 1"); r.Stdout != "42\n" {
 			t.Errorf("the session is damaged: %q", r.Stdout)
 		}
@@ -128,8 +129,8 @@ func attackWall(t *testing.T, tier tiers.Tier, source string) {
 	}
 }
 
-// MakeCanaryFolder makes a folder of the host with a file that all may read and
-// write, a folder where all may write, and a program of root's.
+// MakeCanaryFolder creates a folder of the host with a file that all may read and write, a folder
+// where all may write, and a program owned by root.
 func MakeCanaryFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "rlm-canary") //nolint:usetesting // not below /tmp, which every jail hides
@@ -147,7 +148,7 @@ func MakeCanaryFolder(t *testing.T) string {
 	if id, missing := os.ReadFile("/usr/bin/id"); missing == nil && os.Geteuid() == 0 {
 		suid := filepath.Join(dir, "suid")
 		err = errors.Join(err, os.WriteFile(suid, id, 0o755),
-			os.Chmod(suid, 0o755|os.ModeSetuid)) //nolint:gosec // it can show who runs it, nothing else
+			os.Chmod(suid, 0o755|os.ModeSetuid)) //nolint:gosec // it can only show who runs it
 	}
 	if err != nil {
 		t.Fatal(err)

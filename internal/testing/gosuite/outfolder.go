@@ -11,7 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testOutFolder copies what snippets write below /out to the host. Links do not lead out.
+// testOutFolder copies the files that snippets write below /out to the host. Links must not lead
+// out.
 func testOutFolder(t *testing.T, tier tiers.Tier) {
 	s := Open(t, tier, tiers.Config{Out: true})
 	RunOK(t, s, `import "os"
@@ -52,7 +53,7 @@ panic("later")`); r.Status != tiers.StatusRaised {
 		t.Errorf("%q, %v", text, err)
 	}
 
-	// The session goes on, and the folder is bounded.
+	// The session continues, and the folder is bounded.
 	r := RunOK(t, s, `import "fmt"
 err = os.WriteFile("/out/large", make([]byte, 65<<20), 0o644)
 fmt.Println(err != nil)

@@ -20,8 +20,8 @@ const (
 	cypherWrites = "openCypher TCK, scenarios that write"
 )
 
-// cypherResults runs the scenarios of openCypher's Technology Compatibility Kit. Those that
-// make procedures are left out: no graph has any.
+// cypherResults runs the scenarios of openCypher's Technology Compatibility Kit. Scenarios that
+// create procedures are left out: no graph has any.
 func cypherResults(t *testing.T) []result {
 	t.Helper()
 	files := readSuite(t, "tck")
@@ -75,7 +75,7 @@ var (
 	writing    = regexp.MustCompile(`(?i)(?:^|[^\w.:$])(CREATE|MERGE|SET|DELETE|REMOVE)\b`)
 )
 
-// writes reports whether the query that is tested changes the graph.
+// writes reports whether the query under test changes the graph.
 func (s scenario) writes() bool {
 	return slices.ContainsFunc(s.steps, func(step *messages.PickleStep) bool {
 		return step.Text == "executing query:" &&
@@ -138,7 +138,7 @@ func readParameters(rows *messages.PickleTable) (map[string]any, error) {
 }
 
 // wantError checks that a query is refused, as in "a TypeError should be raised at runtime:
-// InvalidArgumentValue". The words for errors are those of openCypher; this graph has its own.
+// InvalidArgumentValue". The words for errors are openCypher's; this graph has its own.
 func wantError(failed error, text string) error {
 	if failed == nil {
 		return fmt.Errorf("no error, but %s", text)
@@ -149,7 +149,7 @@ func wantError(failed error, text string) error {
 	return nil
 }
 
-// table is the answer of a query of Cypher.
+// table is the answer to a Cypher query.
 type table struct {
 	columns []string
 	rows    []map[string]any

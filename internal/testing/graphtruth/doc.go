@@ -1,4 +1,3 @@
-// Package graphtruth tests package graph against the truth of others: the test suites of the
-// W3C for SPARQL and OWL 2 RL, openCypher's, and other engines on the same data. It has no
-// code that others call.
+// Package graphtruth tests package graph against external references: the W3C's test suites for
+// SPARQL and OWL 2 RL, openCypher's suite, and other engines on the same data. It exports no code.
 package graphtruth

@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// nativePython names a Python that has the wheels of scripts/graph/requirements.txt.
+// nativePython names a Python with the wheels of scripts/graph/requirements.txt.
 const nativePython = "RLM_GRAPH_PYTHON"
 
-// people is how many people the data has.
+// people is the number of people in the data.
 const people = 50
 
-// world is a property graph as native.py reads it.
+// world is a property graph as read by native.py.
 type world struct {
 	Nodes      []worldNode    `json:"nodes"`
 	Edges      []worldEdge    `json:"edges"`
@@ -136,7 +136,7 @@ func makeFacts(t *testing.T) string {
 	return b.String()
 }
 
-// readQueries returns the queries of a file in testdata, and writes it to a folder.
+// readQueries returns the queries of a file in testdata, and writes the file to a folder.
 func readQueries(t *testing.T, folder, name string) []string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name)
@@ -154,7 +154,7 @@ func writeFile(t *testing.T, name string, content []byte) {
 	}
 }
 
-// nativeAnswers are what native.py prints.
+// nativeAnswers is the output of native.py.
 type nativeAnswers struct {
 	SPARQL []json.RawMessage `json:"sparql"`
 	Cypher []struct {
@@ -164,8 +164,8 @@ type nativeAnswers struct {
 	} `json:"cypher"`
 }
 
-// TestAnswersAreThoseOfOtherEngines asks the same queries of the same data here and of
-// rdflib with owlrl, and of kuzu.
+// TestAnswersAreThoseOfOtherEngines runs the same queries on the same data here, in rdflib with
+// owlrl, and in kuzu.
 func TestAnswersAreThoseOfOtherEngines(t *testing.T) {
 	t.Parallel()
 	python := os.Getenv(nativePython)
@@ -219,7 +219,7 @@ func TestAnswersAreThoseOfOtherEngines(t *testing.T) {
 	}
 }
 
-// title returns the comment that a query begins with.
+// title returns the comment at the beginning of a query.
 func title(query string) string {
 	line, _, _ := strings.Cut(query, "\n")
 	return strings.TrimLeft(line, "#/ ")
@@ -266,7 +266,7 @@ func compareSPARQL(t *testing.T, store *store, query string, native json.RawMess
 	}
 }
 
-// plain returns a number in one form: engines write averages and sums in several.
+// plain returns a number in a canonical form: engines write averages and sums in several.
 func plain(t term) term {
 	switch strings.TrimPrefix(t.datatype, xsdNS) {
 	case "integer", "decimal", "double", "float":
@@ -320,8 +320,8 @@ func compareCypher(
 	}
 }
 
-// alike compares a value with one that JSON has carried. The order of a list from collect is
-// not given.
+// alike compares a value with one that was transferred as JSON. The order of a list from collect is
+// not specified.
 func alike(got, want any) bool {
 	switch got := got.(type) {
 	case int64:

@@ -11,8 +11,8 @@ import (
 	"unicode"
 )
 
-// The values that the feature files write besides those of Go: nil, bool, int64, float64,
-// string, []any and map[string]any.
+// The values in feature files in addition to those of Go: nil, bool, int64, float64, string, []any
+// and map[string]any.
 type (
 	node struct {
 		labels     []string // sorted
@@ -22,8 +22,8 @@ type (
 		kind       string
 		properties map[string]any
 	}
-	// trail is a path. It has one more node than relationships. Where backward is true, the relationship
-	// points to the node before it.
+	// trail is a path. It has one more node than relationships. Where backward is true, the
+	// relationship points to the previous node.
 	trail struct {
 		nodes         []node
 		relationships []relationship
@@ -31,13 +31,13 @@ type (
 	}
 )
 
-// notation reads the values of the feature files.
+// notation parses the values of the feature files.
 type notation struct {
 	text string
 	at   int
 }
 
-// parseValue reads one value.
+// parseValue parses one value.
 func parseValue(text string) (value any, err error) {
 	defer func() {
 		if message, ok := recover().(notationError); ok {
@@ -52,7 +52,7 @@ func parseValue(text string) (value any, err error) {
 	return value, nil
 }
 
-// notationError ends the reading of a malformed value.
+// notationError ends the parsing of a malformed value.
 type notationError string
 
 func (n *notation) fail(message string) {
@@ -65,7 +65,7 @@ func (n *notation) space() {
 	}
 }
 
-// next skips space and takes the token if it is the next one.
+// next skips space and consumes the token if it comes next.
 func (n *notation) next(token string) bool {
 	n.space()
 	if !strings.HasPrefix(n.text[n.at:], token) {
@@ -153,7 +153,7 @@ func (n *notation) scalar() any {
 	return number
 }
 
-// name reads the name of a label, a type or a property.
+// name parses the name of a label, a type or a property.
 func (n *notation) name() string {
 	n.space()
 	if n.next("`") {
@@ -224,8 +224,8 @@ func (n *notation) trail() trail {
 	return found
 }
 
-// sameValue reports whether the value of a result is the wanted one. With anyOrder, the
-// order of lists does not matter.
+// sameValue reports whether the value of a result is the expected one. With anyOrder, the order of
+// lists does not matter.
 func sameValue(got, want any, anyOrder bool) bool {
 	switch want := want.(type) {
 	case node:
@@ -304,8 +304,8 @@ func has(fields map[string]any, names ...string) bool {
 	return true
 }
 
-// sameProperties compares properties. The fields that nodes and relationships always have
-// count as properties only where they are wanted.
+// sameProperties compares properties. The fields that all nodes and relationships have count as
+// properties only where they are expected.
 func sameProperties(got map[string]any, fields []string, want map[string]any, anyOrder bool) bool {
 	for name, value := range got {
 		wanted, ok := want[name]
@@ -339,7 +339,7 @@ func sameList(got, want []any, anyOrder bool) bool {
 	return true
 }
 
-// pairs reports whether each of n things has an equal of its own among n others.
+// pairs reports whether n things can be matched one-to-one with n equal others.
 func pairs(n int, equal func(i, j int) bool) bool {
 	taken := make([]bool, n)
 	for i := range n {

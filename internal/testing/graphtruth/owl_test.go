@@ -17,11 +17,11 @@ const (
 
 var singleQuoted = regexp.MustCompile(`(<!ENTITY \w+ )'([^']*)'`)
 
-// owlResults runs the approved tests of the profile RL whose ontologies are RDF. One case
-// may be several tests: of what follows, of what does not, and of contradictions.
+// owlResults runs the approved tests of the profile RL with ontologies in RDF. One case may be
+// several tests: of entailments, of non-entailments, and of contradictions.
 func owlResults(t *testing.T) []result {
 	t.Helper()
-	// The engine wants the entities of a document in double quotes.
+	// The engine requires the entities of a document in double quotes.
 	catalogue := singleQuoted.ReplaceAll(readSuite(t, "owl")["all.rdf"], []byte(`$1"$2"`))
 	facts, err := parseFacts(t, catalogue, "rdfxml", filesNS+"all.rdf")
 	if err != nil {
@@ -57,7 +57,7 @@ func owlResults(t *testing.T) []result {
 	return results
 }
 
-// owlKinds are the lines of the tally by the suite's words.
+// owlKinds maps the suite's terms to the lines of the tally.
 var owlKinds = map[string]string{
 	"PositiveEntailment": "what follows",
 	"NegativeEntailment": "what does not follow",
@@ -65,7 +65,7 @@ var owlKinds = map[string]string{
 	"Inconsistency":      "contradictions",
 }
 
-// owlTest is a case: an ontology and those that it imports.
+// owlTest is a case: an ontology with its imports.
 type owlTest struct {
 	premise  string
 	imported []string
@@ -84,7 +84,7 @@ func (o owlTest) open(t *testing.T) (*store, error) {
 	return store, nil
 }
 
-// checks returns what is tested for each kind of test.
+// checks returns the check for each kind of test.
 func (o owlTest) checks(t *testing.T, d description, test term) map[string]func() string {
 	t.Helper()
 	follows := func(property string, want bool) func() string {
@@ -128,8 +128,8 @@ func (o owlTest) checks(t *testing.T, d description, test term) map[string]func(
 	}
 }
 
-// entails reports whether all facts of a conclusion follow, with blank nodes that stand for
-// something. The line that says that a document is an ontology is no fact about the world.
+// entails reports whether all facts of a conclusion follow; blank nodes stand for anything. The
+// line that declares a document to be an ontology is not a fact about the world.
 func (o owlTest) entails(t *testing.T, conclusion string) (bool, error) {
 	t.Helper()
 	facts, err := parseFacts(t, []byte(conclusion), "rdfxml", filesNS+"conclusion")
@@ -170,7 +170,7 @@ func (o owlTest) entails(t *testing.T, conclusion string) (bool, error) {
 	return *got.truth, nil
 }
 
-// spreadDifferences replaces each list of what differs by the pairs that it stands for.
+// spreadDifferences replaces each list of differing things by the pairs that it stands for.
 func spreadDifferences(facts []triple) []triple {
 	d := newDescription(facts)
 	var pairs []triple

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// answer is what a query of SPARQL answers: rows, a truth value or facts.
+// answer is the answer to a SPARQL query: rows, a truth value or facts.
 type answer struct {
 	variables []string
 	rows      []map[string]term
@@ -33,8 +33,8 @@ func (a answer) tuples(variables []string) []tuple {
 	return rows
 }
 
-// differs returns how an answer differs from the wanted one, empty if it does not. With lax,
-// a row may come less often than wanted.
+// differs describes how an answer differs from the expected one, or returns an empty string. With
+// lax, a row may occur fewer times than expected.
 func (a answer) differs(want answer, lax bool) string {
 	switch {
 	case (a.truth != nil) != (want.truth != nil), a.isGraph != want.isGraph:
@@ -70,7 +70,7 @@ func (a answer) differs(want answer, lax bool) string {
 	return ""
 }
 
-// canonical returns rows whose numbers have one form: 2.0 is 2.00. The type stays as it is.
+// canonical returns rows with numbers in a canonical form: 2.0 equals 2.00. Types are preserved.
 func canonical(rows []tuple) []tuple {
 	forms := make([]tuple, len(rows))
 	for i, row := range rows {
@@ -95,7 +95,7 @@ func factRows(facts []triple) []tuple {
 	return distinct(rows)
 }
 
-// number adds to each row its place.
+// number adds its index to each row.
 func number(rows []tuple) {
 	for i := range rows {
 		rows[i] = append(rows[i], term{kind: literal, value: strconv.Itoa(i)})
@@ -112,7 +112,7 @@ func distinct(rows []tuple) []tuple {
 	})
 }
 
-// describeRows names a row that is too much and one that is missing.
+// describeRows names a surplus row and a missing one.
 func describeRows(rows, wanted []tuple) string {
 	if len(rows) != len(wanted) {
 		return fmt.Sprintf("%d rows instead of %d", len(rows), len(wanted))
@@ -136,7 +136,7 @@ type xmlTerm struct {
 	} `xml:"literal"`
 }
 
-// parseXML reads the SPARQL Query Results XML Format.
+// parseXML parses the SPARQL Query Results XML Format.
 func parseXML(text []byte) (answer, error) {
 	var document struct {
 		Variables []struct {
@@ -177,7 +177,7 @@ func parseXML(text []byte) (answer, error) {
 	return result, nil
 }
 
-// parseJSON reads the SPARQL 1.1 Query Results JSON Format.
+// parseJSON parses the SPARQL 1.1 Query Results JSON Format.
 func parseJSON(text []byte) (answer, error) {
 	var document struct {
 		Head struct {
@@ -215,7 +215,7 @@ func parseJSON(text []byte) (answer, error) {
 	return result, nil
 }
 
-// parseTSV reads the SPARQL 1.1 TSV format, whose terms are those of Turtle.
+// parseTSV parses the SPARQL 1.1 TSV format, in which terms are written as in Turtle.
 func parseTSV(text []byte) (answer, error) {
 	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n"), "\n")
 	var result answer
@@ -242,7 +242,7 @@ func parseTSV(text []byte) (answer, error) {
 	return result, nil
 }
 
-// parseShortTerm reads a term of N-Triples or a number or truth value of Turtle.
+// parseShortTerm parses a term of N-Triples or a number or truth value of Turtle.
 func parseShortTerm(text string) (term, error) {
 	switch {
 	case text == "":
@@ -263,8 +263,8 @@ func parseShortTerm(text string) (term, error) {
 	return newLiteral(text, xsdNS+"integer", ""), nil
 }
 
-// parseCSV reads the SPARQL 1.1 CSV format. It tells no kinds of terms, so all but blank
-// nodes are text.
+// parseCSV parses the SPARQL 1.1 CSV format. It does not distinguish kinds of terms, so everything
+// except blank nodes is text.
 func parseCSV(text []byte) (answer, error) {
 	records, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
@@ -288,7 +288,7 @@ func parseCSV(text []byte) (answer, error) {
 	return result, nil
 }
 
-// readResultSet reads an answer that is written as facts, by the vocabulary of the tests.
+// readResultSet reads an answer written as facts, in the vocabulary of the tests.
 func readResultSet(facts []triple) answer {
 	const ns = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 	d := newDescription(facts)

@@ -15,7 +15,7 @@ const (
 	queryNS    = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#"
 	sparqlNS   = "http://www.w3.org/ns/sparql-service-description#"
 
-	// filesNS is where the files of the suites seem to lie.
+	// filesNS is the apparent location of the suites' files.
 	filesNS = "http://suite.test/"
 )
 
@@ -34,12 +34,12 @@ type sparqlTest struct {
 	query       string // the name of its file
 	data        []string
 	named       []string
-	want        string // the name of the file of its result
-	lax         bool   // a row may come less often
-	reason      bool   // the answer is over what follows from the data
+	want        string // the name of the file with its result
+	lax         bool   // a row may occur fewer times
+	reason      bool   // the answer includes what follows from the data
 }
 
-// sparqlSuite runs the tests of the W3C for queries.
+// sparqlSuite runs the W3C's tests for queries.
 type sparqlSuite struct {
 	files map[string][]byte
 }
@@ -95,8 +95,8 @@ func (s sparqlSuite) manifest(t *testing.T, dir, suite string) []sparqlTest {
 	return tests
 }
 
-// readEntry reads a test. It returns false if it is none of a query, or of a regime of
-// entailment that RDFS and OWL 2 RL do not have.
+// readEntry reads a test. It returns false for a test that is not about a query, or that needs an
+// entailment regime other than those of RDFS and OWL 2 RL.
 func readEntry(d description, entry term, suite string) (sparqlTest, bool) {
 	file := func(of term, property string) []string {
 		var names []string
@@ -127,7 +127,7 @@ func readEntry(d description, entry term, suite string) (sparqlTest, bool) {
 	return test, true
 }
 
-// isRuleRegime reports whether a test's answer is by RDF, RDFS or OWL 2 RL.
+// isRuleRegime reports whether a test's answer is based on RDF, RDFS or OWL 2 RL.
 func isRuleRegime(d description, action term) bool {
 	names := func(property string) []string {
 		values := d.all(action, property)
@@ -147,7 +147,7 @@ func isRuleRegime(d description, action term) bool {
 	return slices.Contains(regimes, "OWL-RDF-Based") && slices.Contains(names(sparqlNS+"EntailmentProfile"), "RL")
 }
 
-// format returns the name of a file's format by its ending.
+// format returns the name of a file's format, given its extension.
 func format(name string) string {
 	switch path.Ext(name) {
 	case ".rdf":
@@ -201,7 +201,7 @@ func (s sparqlSuite) run(t *testing.T, test sparqlTest) string {
 	return got.differs(want, test.lax)
 }
 
-// from finds the graphs that a query itself names.
+// from finds the graphs named by a query itself.
 var from = regexp.MustCompile(`(?i)\bFROM\s+(?:NAMED\s+)?<([^>]*)>`)
 
 // load adds a test's data to a store: facts of the default graph and of named ones.
@@ -239,7 +239,7 @@ func (s sparqlSuite) load(t *testing.T, store *store, test sparqlTest, query str
 	return nil
 }
 
-// writeTerm returns a term in N-Quads, a blank node with a name of this file's own.
+// writeTerm returns a term in N-Quads, with a file-specific name for a blank node.
 func writeTerm(t term, file int) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`)
 	switch {
@@ -255,7 +255,7 @@ func writeTerm(t term, file int) string {
 
 var orderBy = regexp.MustCompile(`(?i)\bORDER\s+BY\b`)
 
-// wanted reads the result that the suite gives.
+// wanted reads the expected result from the suite.
 func (s sparqlSuite) wanted(t *testing.T, test sparqlTest, query string) (answer, error) {
 	t.Helper()
 	content, ok := s.files[test.want]
@@ -283,7 +283,7 @@ func (s sparqlSuite) wanted(t *testing.T, test sparqlTest, query string) (answer
 	return want, err
 }
 
-// ask runs the query in the format of the wanted result.
+// ask runs the query in the format of the expected result.
 func (s sparqlSuite) ask(store *store, test sparqlTest, query string, graph bool) (answer, error) {
 	form := "json"
 	switch ext := path.Ext(test.want); ext {

@@ -10,14 +10,14 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// store is a graph in the words of the suites.
+// store is a graph in the terms of the suites.
 type store struct {
 	*graph.Graph
-	reason bool // set before anything is loaded: SPARQL then answers over what follows
+	reason bool // set before anything is loaded: SPARQL then includes what follows from the data
 	t      *testing.T
 }
 
-// newStore returns an empty graph that the end of the test closes.
+// newStore returns an empty graph that is closed at the end of the test.
 func newStore(t *testing.T) *store {
 	t.Helper()
 	s := &store{t: t}
@@ -29,7 +29,7 @@ func newStore(t *testing.T) *store {
 	return s
 }
 
-// open makes the graph on first use.
+// open creates the graph on first use.
 func (s *store) open() (*graph.Graph, error) {
 	if s.Graph != nil {
 		return s.Graph, nil
@@ -63,7 +63,7 @@ func (s *store) sparql(query, base, format string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// contradictions returns those of the loaded facts.
+// contradictions returns the contradictions in the loaded facts.
 func (s *store) contradictions() ([]string, error) {
 	g, err := s.open()
 	if err != nil {
@@ -124,14 +124,13 @@ func isSyntaxError(err error) bool {
 	return errors.As(err, &failed) && failed.IsSyntax
 }
 
-// isQueryError reports whether the engine refuses a query. A limit or a defect is something
-// else.
+// isQueryError reports whether the engine refused a query, rather than hit a limit or a defect.
 func isQueryError(err error) bool {
 	var failed *graph.QueryError
 	return errors.As(err, &failed) || errors.Is(err, graph.ErrReadOnly)
 }
 
-// parseFacts reads RDF in the default graph.
+// parseFacts parses RDF into the default graph.
 func parseFacts(t *testing.T, data []byte, format, base string) ([]triple, error) {
 	t.Helper()
 	store := newStore(t)

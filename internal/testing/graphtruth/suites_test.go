@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// readSuite returns the files of an archive in testdata by their names. The script
-// scripts/graph/suites.sh makes the archives.
+// readSuite returns the files of an archive in testdata, by name. The script
+// scripts/graph/suites.sh creates the archives.
 func readSuite(t *testing.T, name string) map[string][]byte {
 	t.Helper()
 	archive, err := os.Open("testdata/" + name + ".tar.zst")
@@ -47,6 +47,6 @@ func readSuite(t *testing.T, name string) map[string][]byte {
 type result struct {
 	suite string // a line of the tally
 	name  string
-	// failure says why it failed, empty if it passed.
+	// failure is the reason why it failed, or empty.
 	failure string
 }

@@ -17,8 +17,8 @@ const (
 	suitesBegin  = "## Tally\n" // the line of suitesDoc after which a test writes
 )
 
-// TestSuitesPassAsDocumented runs the suites. What passes and what fails must be what the
-// document says, so that a test that begins to fail is seen, and one that begins to pass.
+// TestSuitesPassAsDocumented runs the suites. Passes and failures must agree with the document, so
+// that tests that begin to fail, or to pass, are noticed.
 func TestSuitesPassAsDocumented(t *testing.T) {
 	t.Parallel()
 	skip.Short(t, "it runs 4,600 tests")
@@ -48,7 +48,7 @@ func TestSuitesPassAsDocumented(t *testing.T) {
 	}
 }
 
-// describeResults returns the tally, and what fails.
+// describeResults returns the tally, and the failures.
 func describeResults(results []result) string {
 	var b strings.Builder
 	b.WriteString("\n| suite | tests | pass | share |\n| --- | --- | --- | --- |\n")
@@ -85,7 +85,7 @@ func describeResults(results []result) string {
 	return b.String()
 }
 
-// describeFeatures lists the scenarios that fail by the feature, since they are many.
+// describeFeatures lists the failing scenarios by feature, since they are many.
 func describeFeatures(b *strings.Builder, results []result) {
 	byFeature := map[string][]result{}
 	for _, r := range results {
@@ -112,7 +112,7 @@ func failed(results []result) []result {
 	return slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.failure == "" })
 }
 
-// escapeCell returns the first 120 characters of a text for a cell of a table.
+// escapeCell returns the first 120 characters of a text for a table cell.
 func escapeCell(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > 120 {

@@ -17,7 +17,7 @@ const (
 	xsdString = xsdNS + "string"
 )
 
-// kind says what a term of RDF is.
+// kind is the kind of an RDF term.
 type kind byte
 
 const (
@@ -27,7 +27,7 @@ const (
 	literal
 )
 
-// term is a term of RDF. Datatype is empty for strings and for text in a language.
+// term is an RDF term. Datatype is empty for strings and for text in a language.
 type term struct {
 	kind                      kind
 	value, datatype, language string
@@ -86,7 +86,7 @@ func parseNTriples(text string) ([]triple, error) {
 	return facts, nil
 }
 
-// parseTerm reads a term of N-Triples, and returns what follows it.
+// parseTerm parses a term of N-Triples, and returns the rest of the text.
 func parseTerm(text string) (term, string, error) {
 	text = strings.TrimSpace(text)
 	switch {
@@ -121,7 +121,7 @@ func parseTerm(text string) (term, string, error) {
 	return newLiteral(value, "", ""), strings.TrimSpace(rest), nil
 }
 
-// closingQuote returns where the string that text begins with ends, or -1.
+// closingQuote returns the end of the string at the beginning of text, or -1.
 func closingQuote(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -134,7 +134,7 @@ func closingQuote(text string) int {
 	return -1
 }
 
-// unescape replaces the escapes of N-Triples, which are those of Go but \'.
+// unescape replaces the escapes of N-Triples, which are those of Go, except \'.
 func unescape(text string) (string, error) {
 	if !strings.Contains(text, `\`) {
 		return text, nil
@@ -156,14 +156,14 @@ func unescape(text string) (string, error) {
 	return b.String(), nil
 }
 
-// isomorphic reports whether two lists of tuples are the same in any order, with some
-// one-to-one renaming of blank nodes.
+// isomorphic reports whether two lists of tuples are the same in any order, up to a one-to-one
+// renaming of blank nodes.
 func isomorphic(a, b []tuple) bool {
 	return len(a) == len(b) && matched(a, b, map[string]uint64{}, map[string]uint64{})
 }
 
-// matched colours the blank nodes of both lists by the tuples that they are in. Where the
-// colours leave a choice, it tries each.
+// matched colours the blank nodes of both lists by the tuples that contain them. Where the colours
+// leave a choice, it tries each.
 func matched(a, b []tuple, fixedA, fixedB map[string]uint64) bool {
 	coloursA, coloursB := colour(a, fixedA), colour(b, fixedB)
 	if !slices.Equal(render(a, coloursA), render(b, coloursB)) {
@@ -192,7 +192,7 @@ func matched(a, b []tuple, fixedA, fixedB map[string]uint64) bool {
 	return true
 }
 
-// colour gives blank nodes numbers that depend on the tuples around them alone.
+// colour assigns numbers to blank nodes that depend only on the tuples around them.
 func colour(tuples []tuple, fixed map[string]uint64) map[string]uint64 {
 	colours := map[string]uint64{}
 	for _, row := range tuples {
@@ -240,7 +240,7 @@ func digest(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// render returns the sorted texts of rows with colours for blank nodes.
+// render returns the sorted texts of rows, with colours for blank nodes.
 func render(rows []tuple, colours map[string]uint64) []string {
 	texts := make([]string, len(rows))
 	for i, row := range rows {
@@ -250,7 +250,7 @@ func render(rows []tuple, colours map[string]uint64) []string {
 	return texts
 }
 
-// renderRow returns the text of a row. The blank node at place self is "self".
+// renderRow returns the text of a row. The blank node at index self is "self".
 func renderRow(row tuple, colours map[string]uint64, self int) string {
 	parts := make([]string, len(row))
 	for i, t := range row {

@@ -1,5 +1,5 @@
-// Package harm shows what a hostile snippet does where nothing contains it. The negative
-// controls of the suites use it: an attack that does no harm proves nothing.
+// Package harm shows the effect of a hostile snippet that nothing contains. It provides the
+// negative controls of the suites: an attack that does no harm proves nothing.
 package harm
 
 import (
@@ -14,35 +14,34 @@ import (
 	"time"
 )
 
-// Kind is what a hostile snippet does where nothing contains it: the negative
-// control of an attack shows it on an interpreter without a sandbox.
+// Kind is the effect of a hostile snippet that nothing contains: the negative control of an attack
+// shows it on an interpreter without a sandbox.
 type Kind string
 
 // The harms. Any other value is a text that the snippet must have written.
 const (
-	None     Kind = ""         // the interpreter lives and answers
+	None     Kind = ""         // the interpreter is alive and answers
 	Kills    Kind = "kills"    // the process ends by a signal, or with a bad exit code
-	Hangs    Kind = "hangs"    // it goes on for longer than the tier's limit
-	Grows    Kind = "grows"    // it takes more memory than the tier's limit
+	Hangs    Kind = "hangs"    // it runs for longer than the tier's limit
+	Grows    Kind = "grows"    // it uses more memory than the tier's limit
 	Floods   Kind = "floods"   // it writes more than the tier's limit
-	Corrupts Kind = "corrupts" // the interpreter lives and its next answer is wrong
+	Corrupts Kind = "corrupts" // the interpreter is alive, but its next answer is wrong
 )
 
-// The bounds of a process without a sandbox, all above the limits under which
-// tiers run the same snippets. They keep the host of the test safe.
+// Bounds of a process without a sandbox, all above the limits under which tiers run the same
+// snippets. They keep the test's host safe.
 const (
 	bareMemory = 600 << 20
 	bareOutput = 8 << 20
 	bareStart  = time.Minute
 )
 
-// Begun is the line that a process writes when the snippet begins: from then on
-// its time counts.
+// Begun is the line that a process writes when the snippet begins: its time counts from then on.
 const Begun = "the snippet begins\n"
 
-// Watch runs a process that has no sandbox and says what harm it does: None if it
-// ends well, within the time and the bounds. It returns what it wrote as well.
-// Where processes cannot be watched the test is skipped.
+// Watch runs a process without a sandbox and returns the harm that it does: None if it ends well,
+// within the time and the bounds. It also returns the output. If processes cannot be watched, it
+// skips the test.
 func Watch(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Kind, string) {
 	t.Helper()
 	out := &bareOut{begun: make(chan struct{}), full: make(chan struct{})}
@@ -76,7 +75,7 @@ func Watch(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Kind, string) {
 		}
 	}
 
-	killGroup(cmd.Process.Pid) // and what it started
+	killGroup(cmd.Process.Pid) // and its children
 	if !ended {
 		err := <-done // it was killed
 		t.Log(err)
@@ -90,7 +89,7 @@ func Watch(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Kind, string) {
 	return harm, before + after
 }
 
-// bareOut keeps what a process writes, up to a bound.
+// bareOut keeps the output of a process, up to a bound.
 type bareOut struct {
 	mu          sync.Mutex
 	text        bytes.Buffer
@@ -122,8 +121,8 @@ func (o *bareOut) String() string {
 	return o.text.String()
 }
 
-// bareSession runs its arguments as the snippets of one session: what a tier
-// does, without a sandbox, limits, or care.
+// bareSession runs its arguments as the snippets of one session, like a tier without a sandbox,
+// limits, or care.
 const bareSession = `import ast, sys, traceback
 def run(source):
     try:
@@ -143,14 +142,14 @@ print('the snippet begins', flush=True)
 for source in sys.argv[1:]: run(source)
 `
 
-// Marked is a first snippet. It sets a variable, to see later whether the session kept it.
+// Marked is a first snippet. It sets a variable that shows later whether the session was preserved.
 const Marked = `kept = {"since": "snippet 1"}`
 
-// bareAnswer asks a session for the variable that its first snippet set.
+// bareAnswer prints the variable that a session's first snippet set.
 const bareAnswer = "print('the answer is', kept)"
 
-// Alike reports whether two harms are the same but for the machine and the
-// version: which bound a bomb meets first, whether a broken interpreter dies.
+// Alike reports whether two harms differ only because of the machine or the version: in the bound
+// that a bomb meets first, or in whether a broken interpreter dies.
 func Alike(a, b Kind) bool {
 	without := func(h Kind) Kind {
 		switch h {
@@ -166,8 +165,8 @@ func Alike(a, b Kind) bool {
 	return without(a) == without(b)
 }
 
-// WatchPython runs a snippet in a session of a CPython without a sandbox and says
-// what harm it does there.
+// WatchPython runs a snippet in a session of a CPython without a sandbox and returns the harm that
+// it does.
 func WatchPython(t *testing.T, python string, source string, wall time.Duration, env ...string) (Kind, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*bareStart)
@@ -181,7 +180,7 @@ func WatchPython(t *testing.T, python string, source string, wall time.Duration,
 	return harm, said
 }
 
-// makeBare returns the command of a CPython without a sandbox that runs snippets.
+// makeBare returns the command for a CPython without a sandbox that runs snippets.
 func makeBare(ctx context.Context, t *testing.T, python string, env []string, snippets ...string) *exec.Cmd {
 	t.Helper()
 	args := append([]string{"-P", "-s", "-X", "utf8", "-c", bareSession}, snippets...)
@@ -190,11 +189,11 @@ func makeBare(ctx context.Context, t *testing.T, python string, env []string, sn
 	return cmd
 }
 
-// bareKept ends the output of a snippet whose interpreter stays.
+// bareKept ends the output of a snippet whose interpreter keeps running.
 const bareKept = "print('\\nthe snippet has run', flush=True)\nimport time\ntime.sleep(600)"
 
-// KeepPython runs a snippet in a CPython without a sandbox that stays until end is called. It
-// returns what the snippet said.
+// KeepPython runs a snippet in a CPython without a sandbox that keeps running until end is called.
+// It returns the snippet's output.
 func KeepPython(t *testing.T, python string, source string, env ...string) (said string, end func()) {
 	t.Helper()
 	cmd := makeBare(t.Context(), t, python, env, source, bareKept)

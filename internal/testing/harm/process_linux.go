@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// makeGroup gives a process a group of its own, to end all of it.
+// makeGroup puts a process into a separate group, so that the whole group can be killed.
 func makeGroup(_ *testing.T, cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killGroup ends a process and its group.
+// killGroup kills a process and its group.
 func killGroup(pid int) {
-	_ = syscall.Kill(-pid, syscall.SIGKILL) // nobody left is no error
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // an empty group is fine
 }
 
-// residentMemory returns the memory that a process has, in bytes.
+// residentMemory returns the resident memory of a process, in bytes.
 func residentMemory(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if fields := bytes.Fields(text); err == nil && len(fields) > 1 {

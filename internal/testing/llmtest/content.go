@@ -9,13 +9,13 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// sent is a message of a request. Its content is a text, or a list of texts and pictures.
+// sent is a message in a request. Its content is a text, or a list of texts and pictures.
 type sent struct {
 	Role    llm.Role        `json:"role"`
 	Content json.RawMessage `json:"content"`
 }
 
-// piece is a member of a content. Each format has its own kind of picture.
+// piece is an item of a content. Each format has its own type for pictures.
 type piece struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
@@ -29,7 +29,7 @@ type piece struct {
 	} `json:"source"`
 }
 
-// decodeMessages returns the messages of a request whose pictures have a type.
+// decodeMessages decodes the messages of a request, in which pictures have the type picture.
 func decodeMessages(messages []sent, picture string) ([]llm.Message, error) {
 	all := make([]llm.Message, len(messages))
 	for i, m := range messages {

@@ -10,14 +10,14 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Fault is a way to fail. The functions of this package make faults.
+// Fault is a kind of failure. The functions of this package create faults.
 type Fault struct {
-	When  func(llm.Request) bool // the requests that meet it; nil for all
-	Times int                    // how often it applies: 0 is once, negative is always
+	When  func(llm.Request) bool // the requests that it affects; nil for all
+	Times int                    // how often it applies: 0 means once, negative means always
 	Alter func(*Reply, Exchange)
 }
 
-// Exchange is the request and response that a fault applies to.
+// Exchange is the request and the response that a fault applies to.
 type Exchange struct {
 	Request  llm.Request
 	Response llm.Response
@@ -25,14 +25,14 @@ type Exchange struct {
 	format   format
 }
 
-// Reply is what the server sends, as bytes. A fault may change all of it.
+// Reply is the bytes sent by the server. A fault may change all of it.
 type Reply struct {
 	Status int
 	Header http.Header
 	Chunks [][]byte // sent one by one; the events of a stream
 	Delay  time.Duration
 	Cut    bool // breaks the connection after the chunks
-	Stall  bool // sends no more after the chunks, and waits for the client to leave
+	Stall  bool // sends nothing after the chunks, and waits for the client to leave
 }
 
 // newFailure returns an error in a format.
@@ -60,7 +60,7 @@ func (r *Reply) write(w http.ResponseWriter, req *http.Request, gone <-chan stru
 	}
 
 	if r.Cut {
-		panic(http.ErrAbortHandler) // net/http's way to break a connection
+		panic(http.ErrAbortHandler) // how net/http breaks a connection
 	}
 }
 
@@ -81,7 +81,7 @@ func (r *Reply) delay(req *http.Request, gone <-chan struct{}) bool {
 	return false
 }
 
-// writeChunks sends the header and the chunks, and reports whether the client took them.
+// writeChunks sends the header and the chunks, and reports whether the client accepted them.
 func (r *Reply) writeChunks(w http.ResponseWriter) bool {
 	inPieces := len(r.Chunks) > 1 || r.Cut || r.Stall
 	maps.Copy(w.Header(), r.Header)
@@ -126,12 +126,12 @@ func Cut(after int) Fault {
 	return Fault{Alter: func(r *Reply, _ Exchange) { r.truncate(after); r.Cut = true }}
 }
 
-// End ends a reply after a number of bytes, as if it were whole.
+// End ends a reply after a number of bytes, as if it were complete.
 func End(after int) Fault {
 	return Fault{Alter: func(r *Reply, _ Exchange) { r.truncate(after) }}
 }
 
-// Stall sends a number of bytes of the reply, and no more.
+// Stall sends a number of bytes of the reply, and then nothing more.
 func Stall(after int) Fault {
 	return Fault{Alter: func(r *Reply, _ Exchange) { r.truncate(after); r.Stall = true }}
 }

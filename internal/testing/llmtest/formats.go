@@ -11,10 +11,10 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// object is a JSON object to write.
+// object is a JSON object to encode.
 type object = map[string]any
 
-// encode writes JSON. Everything in this package can be encoded.
+// encode encodes a value as JSON. Everything in this package can be encoded.
 func encode(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -23,14 +23,14 @@ func encode(value any) []byte {
 	return text
 }
 
-// decodeStrictly decodes a request and rejects fields that the format does not have.
+// decodeStrictly decodes a request and rejects fields that are not part of the format.
 func decodeStrictly(body []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	return decoder.Decode(into)
 }
 
-// splitText splits a text between characters into pieces, as a server streams it.
+// splitText splits a text between characters into pieces, like the chunks of a streaming server.
 func splitText(text string) []string {
 	const size = 16
 	var all []string
@@ -306,8 +306,8 @@ func (anthropic) failure(_ int, code, message string) []byte {
 	return encode(object{"type": "error", "error": object{"type": code, "message": message}})
 }
 
-// unwrapSchema returns the schema that the client put into an object with the one member
-// "value", so the function behind the server receives what the caller asked for.
+// unwrapSchema returns the schema that the client wrapped in an object with the only member
+// "value", so that the function behind the server receives the caller's schema.
 func unwrapSchema(schema json.RawMessage) (json.RawMessage, bool) {
 	var outer map[string]json.RawMessage
 	var properties map[string]json.RawMessage
@@ -336,8 +336,8 @@ func unwrapSchema(schema json.RawMessage) (json.RawMessage, bool) {
 	return encode(inner), true
 }
 
-// wrapValue puts the value of a reply where an enforced schema has it. It leaves a text
-// that is not JSON as it is: the model disobeyed.
+// wrapValue puts the value of a reply where an enforced schema requires it. It leaves a text that
+// is not JSON unchanged: the model disobeyed.
 func wrapValue(text string) string {
 	if !json.Valid([]byte(text)) {
 		return text

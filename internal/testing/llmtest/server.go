@@ -1,6 +1,6 @@
-// Package llmtest is a model server for tests. It speaks the formats of OpenAI and
-// Anthropic on loopback, streamed and not, with a Go function as the model, and fails in
-// all the ways that real servers do when a test asks for it.
+// Package llmtest is a model server for tests. It implements the formats of OpenAI and Anthropic on
+// loopback, streamed and not, with a Go function as the model. On request of a test, it fails in
+// all the ways that real servers do.
 //
 //	server := llmtest.Start(func(r llm.Request) (llm.Response, error) {
 //		return script.Complete(ctx, r, nil)
@@ -9,8 +9,8 @@
 //	models, err := providers.New(providers.Options{Env: server.Env})
 //	model, err := models.Resolve("anthropic/any")
 //
-// It shares no code with the providers that are tested against it. The Metadata of a
-// request is not sent, so a function behind this server answers by the messages alone.
+// It shares no code with the providers tested against it. The Metadata of a request is not sent, so
+// a function behind this server sees only the messages.
 package llmtest
 
 import (
@@ -32,7 +32,7 @@ const Key = "sk-llmtest-0123456789abcdef"
 // Seen is a request as it arrived.
 type Seen struct {
 	Format string // "openai" or "anthropic"
-	Path   string // with the query
+	Path   string // including the query
 	Header http.Header
 	Body   string
 }
@@ -41,7 +41,7 @@ type Seen struct {
 type Server struct {
 	answer llm.Func
 	http   *httptest.Server
-	gone   chan struct{} // closed when the server closes; it ends what stalls
+	gone   chan struct{} // closed when the server closes; it ends stalled replies
 	once   sync.Once
 
 	mu     sync.Mutex
@@ -51,7 +51,7 @@ type Server struct {
 	peak   int
 }
 
-// Start starts a server whose model is a function. Close it.
+// Start starts a server with a function as its model. The caller must Close it.
 func Start(answer llm.Func) *Server {
 	s := &Server{answer: answer, gone: make(chan struct{})}
 	mux := http.NewServeMux()
@@ -68,11 +68,11 @@ func Start(answer llm.Func) *Server {
 	return s
 }
 
-// URL is the server's address, without a path.
+// URL returns the server's address, without a path.
 func (s *Server) URL() string { return s.http.URL }
 
-// Env answers like the environment of a user who has set up every provider to use this
-// server. It is for providers.Options.
+// Env returns the environment of a user who has configured every provider to use this server. It is
+// for providers.Options.
 func (s *Server) Env(name string) string {
 	switch name {
 	case "OPENAI_BASE_URL", "OPENROUTER_BASE_URL", "VLLM_BASE_URL", "LITELLM_PROXY_API_BASE":
@@ -86,7 +86,7 @@ func (s *Server) Env(name string) string {
 	return ""
 }
 
-// Close ends all requests and stops the server. It may be called again.
+// Close ends all requests and stops the server. It may be called repeatedly.
 func (s *Server) Close() {
 	s.once.Do(func() {
 		close(s.gone)
@@ -95,7 +95,7 @@ func (s *Server) Close() {
 	})
 }
 
-// Fail adds faults. Each request meets the first fault that fits it and is not used up.
+// Fail adds faults. Each request meets the first matching fault that is not used up.
 func (s *Server) Fail(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *Server) Fail(faults ...Fault) {
 	}
 }
 
-// Seen returns the requests for replies in the order of their arrival.
+// Seen returns the requests for replies in order of arrival.
 func (s *Server) Seen() []Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Server) Seen() []Seen {
 	return slices.Clone(s.seen)
 }
 
-// Peak returns the largest number of requests that were served at the same time.
+// Peak returns the largest number of requests served at the same time.
 func (s *Server) Peak() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +142,7 @@ func (s *Server) serve(f format) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxRequest))
 		if err != nil {
-			return // the client has gone
+			return // the client is gone
 		}
 		s.enter(Seen{
 			Format: f.name(), Path: req.URL.RequestURI(),
@@ -181,7 +181,7 @@ func (s *Server) reply(f format, req *http.Request, body []byte) *Reply {
 	return reply
 }
 
-// render puts a response or an error into a format.
+// render encodes a response or an error in a format.
 func render(f format, response llm.Response, stream bool, err error) *Reply {
 	var failure *llm.Error
 	switch {
@@ -230,7 +230,7 @@ func describeKind(kind error) (status int, code string) {
 	}
 }
 
-// useFault uses up the first fault that fits a request, and returns nil if none does.
+// useFault uses up and returns the first fault that matches a request, or nil.
 func (s *Server) useFault(r llm.Request) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,12 +244,12 @@ func (s *Server) useFault(r llm.Request) *Fault {
 	return nil
 }
 
-// serveModels answers which models there are: all whose name does not begin with "no-".
+// serveModels answers requests for models: every model exists whose name does not begin with "no-".
 func (s *Server) serveModels(w http.ResponseWriter, req *http.Request) {
 	s.describeModel(req).write(w, req, s.gone)
 }
 
-// describeModel returns the reply to a question about models.
+// describeModel returns the reply to a request about models.
 func (s *Server) describeModel(req *http.Request) *Reply {
 	h := req.Header
 	if !strings.Contains(h.Get("Authorization")+h.Get("X-Api-Key")+h.Get("Api-Key"), Key) {
@@ -263,7 +263,7 @@ func (s *Server) describeModel(req *http.Request) *Reply {
 	return &Reply{Status: http.StatusOK, Chunks: [][]byte{list}}
 }
 
-// enter notes a request that is in flight.
+// enter records a request in flight.
 func (s *Server) enter(seen Seen) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +273,7 @@ func (s *Server) enter(seen Seen) {
 	s.peak = max(s.peak, s.active)
 }
 
-// leave notes the end of a request.
+// leave records the end of a request.
 func (s *Server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

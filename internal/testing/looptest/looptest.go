@@ -1,5 +1,5 @@
-// Package looptest holds what the tests of all loops need: one engine for a package, and
-// the messages of a conversation as text.
+// Package looptest provides what the tests of all loops need: one engine per package, and the
+// messages of a conversation as text.
 package looptest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/standard"
 )
 
-// Main makes the engine of a package's tests, runs the tests, ends the process, and fails if
-// a goroutine is left behind. It is the whole of a TestMain.
+// Main creates the engine of a package's tests, runs the tests and ends the process. It fails if a
+// goroutine is left behind. It is the complete body of a TestMain.
 func Main(m *testing.M, shared **rlm.Engine, options rlm.Options) {
 	options.CacheDir = testcache.Dir()
 	if options.Tiers == nil {

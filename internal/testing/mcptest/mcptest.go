@@ -1,4 +1,4 @@
-// Package mcptest is an MCP server for tests: a kind one, and ones that do harm.
+// Package mcptest provides MCP servers for tests: a friendly one, and harmful ones.
 package mcptest
 
 import (
@@ -70,15 +70,15 @@ type words struct {
 	Text string `json:"text"`
 }
 
-// Unseen are characters in a description that no person sees, but a model reads.
+// Unseen are characters in a description that are invisible to people, but are read by models.
 const Unseen = "\u202e\u200b\U000e0041\x1b"
 
 type secret struct {
 	Password string `json:"password"`
 }
 
-// New returns a server with the tools of a mode. The kind ones are add-numbers, which returns
-// an object, say, which returns a text, fail, env and picture.
+// New returns a server with the tools of a mode. The tools of mode kind are add-numbers, which
+// returns an object, say, which returns a text, fail, env and picture.
 func New(mode string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Title: "A server for tests.", Version: "1"}, nil)
 	no := false

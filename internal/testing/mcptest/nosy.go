@@ -22,9 +22,9 @@ type message struct {
 	} `json:"result"`
 }
 
-// beNosy is a server of an earlier generation, in which servers send requests of their own. Its
-// tool ask returns whether it got errors, and how many roots. Its tool pester asks without an end, and
-// takes no answer.
+// beNosy is a server of an earlier generation, in which servers send their own requests. Its tool
+// ask returns whether it received errors, and the number of roots. Its tool pester sends requests
+// endlessly, and ignores the answers.
 func beNosy() error {
 	in := bufio.NewReader(os.Stdin)
 	read := func() (m message, err error) {
@@ -73,7 +73,7 @@ func beNosy() error {
 	}
 }
 
-// pester asks until nobody listens.
+// pester sends requests until the client is gone.
 func pester() error {
 	for i := 0; ; i++ {
 		if _, err := fmt.Printf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", i); err != nil {

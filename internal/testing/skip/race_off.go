@@ -2,5 +2,5 @@
 
 package skip
 
-// raceDetector says that it is not built in.
+// raceDetector reports that the race detector is not built in.
 const raceDetector = false

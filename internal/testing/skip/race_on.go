@@ -2,6 +2,6 @@
 
 package skip
 
-// raceDetector says that it is built in. The host's text engine is then ten times
+// raceDetector reports that the race detector is built in. The host's text engine is then ten times
 // slower.
 const raceDetector = true

@@ -1,9 +1,9 @@
-// Package skip decides in one place which tests a run leaves out, and says why.
+// Package skip decides in one place which tests a run skips, and states the reason.
 //
 // A test that lacks a tier or an interpreter skips on a contributor's machine. CI sets
-// RLM_REQUIRE_TIERS and RLM_REQUIRE_PYTHON, which turn these skips into failures. A test
-// that is too slow for `make test` skips with -short, one that is too slow for the race
-// detector skips under it. `make check` runs both kinds.
+// RLM_REQUIRE_TIERS and RLM_REQUIRE_PYTHON, which turn these skips into failures. A test that is
+// too slow for `make test` skips with -short; one that is too slow for the race detector skips
+// under it. `make check` runs both kinds.
 package skip
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/jail"
 )
 
-// The variables of the environment that turn a skip into a failure. The first lists the
-// tiers that must be usable, with commas between them.
+// The environment variables that turn a skip into a failure. The first lists the tiers that must be
+// usable, separated by commas.
 const (
 	requireTiers  = "RLM_REQUIRE_TIERS"
 	requirePython = "RLM_REQUIRE_PYTHON"
 )
 
-// UnderRace skips a test if the race detector is built in. It is for tests that the
-// detector makes take minutes, and for attacks on a guest, which find no race in the host.
+// UnderRace skips a test if the race detector is built in. It is for tests that would take minutes
+// with the detector, and for attacks on a guest, which cannot reveal a race in the host.
 func UnderRace(tb testing.TB) {
 	tb.Helper()
 	if raceDetector {
@@ -34,8 +34,8 @@ func UnderRace(tb testing.TB) {
 	}
 }
 
-// Short skips a test in a run with -short, as `make test` is. The reason completes the
-// sentence "it is slow: …".
+// Short skips a test in a run with -short, such as `make test`. The reason completes the sentence
+// "it is slow: …".
 func Short(tb testing.TB, reason string) {
 	tb.Helper()
 	if testing.Short() {
@@ -43,8 +43,8 @@ func Short(tb testing.TB, reason string) {
 	}
 }
 
-// WithoutTier skips a test if the tier is not usable here. The error says why it is not;
-// nil means that it is. If RLM_REQUIRE_TIERS lists the tier, the test fails instead.
+// WithoutTier skips a test if the tier is not usable here. err is the reason, or nil if the tier is
+// usable. If RLM_REQUIRE_TIERS lists the tier, the test fails instead.
 func WithoutTier(tb testing.TB, tier string, err error) {
 	tb.Helper()
 
@@ -57,8 +57,8 @@ func WithoutTier(tb testing.TB, tier string, err error) {
 	}
 }
 
-// WithoutJail is [WithoutTier] for code that runs in a jail, as the workers of tier
-// interp do.
+// WithoutJail is like [WithoutTier], for code that runs in a jail, such as the workers of tier
+// interp.
 func WithoutJail(tb testing.TB) {
 	tb.Helper()
 
@@ -69,8 +69,8 @@ func WithoutJail(tb testing.TB) {
 	WithoutTier(tb, "interp", err)
 }
 
-// WithoutCPython returns the CPython 3.13 that RLM_PYTHON names, or python3.13 from PATH.
-// Without either it skips the test, or fails it if RLM_REQUIRE_PYTHON is set.
+// WithoutCPython returns the CPython 3.13 named by RLM_PYTHON, or python3.13 from PATH. If there is
+// neither, it skips the test, or fails it if RLM_REQUIRE_PYTHON is set.
 func WithoutCPython(tb testing.TB) string {
 	tb.Helper()
 
@@ -79,8 +79,8 @@ func WithoutCPython(tb testing.TB) string {
 		name = "python3.13"
 	}
 
-	// A version manager may put a stand-in on PATH for a Python that is not installed, so
-	// the interpreter itself has to name its version.
+	// A version manager may put a stand-in on PATH for a Python that is not installed, so the
+	// interpreter itself must report its version.
 	cmd := exec.CommandContext(tb.Context(), name, "-I", "-c", "import sys; print(sys.version_info[:2])")
 	out, err := cmd.CombinedOutput()
 	if err == nil && strings.TrimSpace(string(out)) == "(3, 13)" {
@@ -91,8 +91,8 @@ func WithoutCPython(tb testing.TB) string {
 	return ""
 }
 
-// WithoutCPythonsSources returns the Lib folder of the sources of CPython, beside the python
-// that [WithoutCPython] returns, where scripts/native-python.sh leaves them.
+// WithoutCPythonsSources returns the Lib folder of CPython's sources, where
+// scripts/native-python.sh leaves it: beside the python that [WithoutCPython] returns.
 func WithoutCPythonsSources(tb testing.TB) string {
 	tb.Helper()
 
@@ -111,9 +111,9 @@ func withoutPython(tb testing.TB, missing string) {
 	tb.Skip(missing)
 }
 
-// WithoutSmolLM returns the Python that RLM_SMOLLM names, which has the packages of
-// scripts/smollm. Without the variable it skips the test. A Python that lacks the packages
-// fails it, so that `make smollm` never passes without the model.
+// WithoutSmolLM returns the Python named by RLM_SMOLLM, which has the packages of scripts/smollm.
+// Without the variable it skips the test. If the Python lacks the packages, it fails the test, so
+// `make smollm` never passes without the model.
 func WithoutSmolLM(tb testing.TB) string {
 	tb.Helper()
 

@@ -1,5 +1,5 @@
-// Package smalldisk gives a folder a disk of its own, for tests of disks that are full or cannot be
-// written.
+// Package smalldisk mounts a separate disk on a folder, for tests of disks that are full or
+// read-only.
 package smalldisk
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 // Mount mounts an empty disk on a folder until the test ends. The options are those of tmpfs, such
-// as "size=2m". Only root can do this: the test skips for others.
+// as "size=2m". Only root can do this: for other users, the test is skipped.
 func Mount(tb testing.TB, dir, options string) {
 	tb.Helper()
 	err := unix.Mount("none", dir, "tmpfs", 0, options)
@@ -27,13 +27,13 @@ func Mount(tb testing.TB, dir, options string) {
 	})
 }
 
-// Resize changes the size of a disk, as in "64m".
+// Resize changes the size of a disk, to a value such as "64m".
 func Resize(tb testing.TB, dir, size string) {
 	tb.Helper()
 	remount(tb, dir, 0, "size="+size)
 }
 
-// MakeReadOnly lets nobody write to a disk any more.
+// MakeReadOnly makes a disk read-only.
 func MakeReadOnly(tb testing.TB, dir string) {
 	tb.Helper()
 	remount(tb, dir, unix.MS_RDONLY, "")

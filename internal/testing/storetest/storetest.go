@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Run tests a store. Each call of open opens the same contents again, after Close, as a later
-// process does; fresh returns the open of another, empty store.
+// Run tests a store. Each call of open reopens the same contents, after Close, like a later
+// process; fresh returns the open function of another, empty store.
 func Run(t *testing.T, fresh func(t *testing.T) (open func() store.Store)) {
 	t.Helper()
 	for _, c := range []struct {
@@ -257,7 +257,7 @@ func testCutAndCopy(t *testing.T, open func() store.Store) {
 		t.Errorf("%d entries, %v", len(entries), err)
 	}
 
-	check(t, s.Remove(t.Context(), lease)) // the copy has its own entries
+	check(t, s.Remove(t.Context(), lease)) // the copy has entries of its own
 	if log, err = s.Log(t.Context(), copied); err != nil || log.Parent != "a" || log.ParentTurn != 1 ||
 		log.Spent.Calls != 0 || log.Title != "another" {
 		t.Errorf("the copy: %+v, %v", log, err)

@@ -1,5 +1,6 @@
-// Package stwait measures how long Go waited until all goroutines had stopped, to collect garbage
-// or for statistics. One guest that holds its processor makes all goroutines wait.
+// Package stwait measures how long Go waited until all goroutines had stopped, for a garbage
+// collection or for statistics. One guest that does not yield its processor makes all goroutines
+// wait.
 package stwait
 
 import (
@@ -25,7 +26,7 @@ func Read() Waits {
 }
 
 // Longest returns the longest wait since an earlier reading: the upper end of its bucket, which is
-// up to a quarter too long.
+// up to a quarter too high.
 func (w Waits) Longest(before Waits) time.Duration {
 	longest := 0.0
 	for i, h := range w {

@@ -1,4 +1,4 @@
-// Package testcache says where tests keep the compiled interpreter.
+// Package testcache defines where tests keep the compiled interpreter.
 package testcache
 
 import (
@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 )
 
-// Home is a folder for user caches, as XDG_CACHE_HOME names one.
+// Home returns a folder for user caches, in the sense of XDG_CACHE_HOME.
 func Home() string { return filepath.Join(os.TempDir(), "rlm-test-cache") }
 
-// Dir is the cache that the tests of all packages share: with the race detector the
-// interpreter takes half a minute to compile.
+// Dir returns the cache shared by the tests of all packages: with the race detector, compiling the
+// interpreter takes half a minute.
 func Dir() string { return filepath.Join(Home(), "rlm") }
 
-// Use makes it the user's cache in this process and its children. Tests and examples use
-// it for code that takes the user's cache by default.
+// Use makes Dir the user's cache in this process and its children. Tests and examples call it for
+// code that uses the user's cache by default.
 func Use() error {
-	// These are where os.UserCacheDir looks.
+	// The variables that os.UserCacheDir reads.
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
 		if err := os.Setenv(name, Home()); err != nil {
 			return fmt.Errorf("cannot set %s: %w", name, err)

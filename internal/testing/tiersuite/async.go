@@ -6,8 +6,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testAsync tests top-level await and asyncio where a snippet's place in a session
-// matters; what asyncio does within one script is in testdata/lang.
+// testAsync tests top-level await and asyncio where a snippet's place in a session matters; asyncio
+// within one script is tested in testdata/lang.
 func (s *suite) testAsync(t *testing.T) {
 	t.Run("TopLevel", func(t *testing.T) { s.playScenarios(t, emptyConfig, topLevelAwait) })
 	t.Run("Loops", func(t *testing.T) { s.playScenarios(t, emptyConfig, loops) })

@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// TestHarmOnCPython is the negative control of the hostile snippets that every
-// tier must survive: a session of CPython that has no sandbox does not.
+// TestHarmOnCPython is the negative control of the hostile snippets that every tier must survive: a
+// session of CPython without a sandbox does not survive them.
 func TestHarmOnCPython(t *testing.T) {
 	skip.Short(t, "it waits until each attack has done its harm")
 	python := skip.WithoutCPython(t)
@@ -18,7 +18,7 @@ func TestHarmOnCPython(t *testing.T) {
 		for _, a := range attacks {
 			t.Run(group+"/"+a.name, func(t *testing.T) {
 				t.Parallel()
-				wall := 30 * time.Second // what ends by itself takes the time that the machine gives it
+				wall := 30 * time.Second // snippets that end by themselves depend on the speed of the machine
 				if harm.Alike(a.harm, harm.Hangs) {
 					wall = time.Second
 				}
@@ -30,8 +30,8 @@ func TestHarmOnCPython(t *testing.T) {
 	}
 }
 
-// TestReachOnCPython is the negative control of the walls: without a sandbox,
-// files, processes, sockets and native code are there.
+// TestReachOnCPython is the negative control of the walls: without a sandbox, files, processes,
+// sockets and native code are accessible.
 func TestReachOnCPython(t *testing.T) {
 	python, port := skip.WithoutCPython(t), startListener(t)
 	for _, a := range beyond {
@@ -45,8 +45,7 @@ func TestReachOnCPython(t *testing.T) {
 	}
 }
 
-// TestABareSessionKeepsAsItShould is the control of the controls: a snippet that
-// does nothing bad does no harm.
+// TestABareSessionKeepsAsItShould is the control of the controls: a harmless snippet does no harm.
 func TestABareSessionKeepsAsItShould(t *testing.T) {
 	python := skip.WithoutCPython(t)
 	for _, source := range []string{

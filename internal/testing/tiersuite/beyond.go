@@ -41,8 +41,8 @@ print(context[context.size - 10:context.size - 7],
 	}
 }
 
-// wideScript compares what CPython finds in a str with what is known of it. Each pattern has
-// something that the host's search does not know.
+// wideScript compares CPython's searches in a str with known results. Each pattern contains
+// something that the host's search does not support.
 const wideScript = `import io, re
 n, text = len(context), context
 def raised(f):
@@ -58,8 +58,8 @@ print(re.compile(r"\0{3}(?<!x)").match(text, 5).span())
 print(raised(text.encode), raised(text.upper), raised(lambda: io.StringIO().write(text)), text.__sizeof__() > 4 * n)
 print(len(text[1 << 20:]), text[n // 2:].find("tail") - (n - n // 2), text[::-(n - 1)] == "l\0")`
 
-// testWideBeyond has a text whose characters take more bytes than an address of 32 bits with
-// a sign can count.
+// testWideBeyond uses a text whose characters occupy more bytes than a signed 32-bit address can
+// count.
 func (s *suite) testWideBeyond(t *testing.T) {
 	skip.Short(t, "it reads 2 GiB")
 	path := filepath.Join(t.TempDir(), "wide")
@@ -87,7 +87,7 @@ MemoryError OverflowError MemoryError True
 	}
 }
 
-// makeSparse makes a file of zeros with a tail, size+len bytes.
+// makeSparse creates a file of size zero bytes followed by a tail.
 func makeSparse(t *testing.T, path string, size int64, tail string) {
 	t.Helper()
 	f, err := os.Create(path)

@@ -28,7 +28,7 @@ func (s *suite) testCallLimit(t *testing.T) {
 	}
 
 	box.checkHonest(t, r)
-	// The count is the snippet's, and the refusal an exception.
+	// The count is per snippet, and the refusal is an exception.
 	box.mustPrint(t, `got = []
 for i in range(20):
     try:
@@ -38,7 +38,7 @@ for i in range(20):
 print(len(got))`, "5\n")
 }
 
-// testWaitIsFree calls a host that takes longer than the snippet may.
+// testWaitIsFree calls a host function that takes longer than the snippet may.
 func (s *suite) testWaitIsFree(t *testing.T) {
 	const wait = 4 // times the wall limit
 	ms := wait * s.opt.StopAfter.Milliseconds()
@@ -56,7 +56,7 @@ func (s *suite) testWaitIsFree(t *testing.T) {
 			box.mustRun(t, "ms = "+formatDecimal(ms))
 			r := box.mustRun(t, source+"\nprint('answered')")
 			waited := time.Duration(ms) * time.Millisecond
-			if r.Usage.HostWait < waited-s.opt.StopAfter { // a started call runs a little before it is waited for
+			if r.Usage.HostWait < waited-s.opt.StopAfter { // a started call runs for a moment before the wait
 				t.Errorf("HostWait is %v, the host took %v", r.Usage.HostWait, waited)
 			}
 
@@ -67,7 +67,7 @@ func (s *suite) testWaitIsFree(t *testing.T) {
 	}
 }
 
-// testTimedCallEnds calls functions whose time is the snippet's own, and which never end.
+// testTimedCallEnds calls functions that use the snippet's own time, and never end.
 func (s *suite) testTimedCallEnds(t *testing.T) {
 	for name, source := range map[string]string{
 		"called": "hang()", "awaited": "await hang()",
@@ -92,10 +92,10 @@ func (s *suite) testTimedCallEnds(t *testing.T) {
 	}
 }
 
-// testWorkBehindACall computes for ever while a call is under way that never ends: what
-// is work is charged, whoever else waits.
+// testWorkBehindACall computes forever while a call is under way that never ends: work is charged,
+// no matter what else is waiting.
 //
-// In CPython 3.11 an interrupt of a loop that a try begins with is not caught by it.
+// In CPython 3.11, a try statement does not catch an interrupt of a loop at its beginning.
 func (s *suite) testWorkBehindACall(t *testing.T) {
 	s.requireFeature(t, tiers.FeatureThreads)
 	s.requireFeature(t, tiers.FeatureProcesses)
@@ -171,7 +171,7 @@ except TimeoutError:
 				defer cancel()
 				select {
 				case <-host.hanging:
-				case <-ctx.Done(): // the snippet was not run
+				case <-ctx.Done(): // the snippet did not run
 				}
 			}()
 
@@ -194,8 +194,8 @@ func awaitArrival(t *testing.T, c <-chan struct{}, otherwise string) {
 	}
 }
 
-// testStale leaves a call unanswered at the end of a snippet: its answer must not
-// reach the next one, and the host must be told to give up.
+// testStale leaves a call unanswered at the end of a snippet: its answer must not reach the next
+// snippet, and the host must be told to give up.
 func (s *suite) testStale(t *testing.T) {
 	if !s.info.Has(tiers.FeatureAsync) {
 		t.Skip("the tier has no async")

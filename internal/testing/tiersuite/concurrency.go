@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// testConcurrency runs host calls in all the ways in which programs run things at
-// the same time. The host answers none of them before all have arrived, so what
-// is sequential fails.
+// testConcurrency runs host calls in all the ways in which programs run things at the same time.
+// The host answers none of them until all have arrived, so sequential calls fail.
 func (s *suite) testConcurrency(t *testing.T) {
 	for _, c := range atOnce {
 		t.Run(c.name, func(t *testing.T) {
@@ -128,7 +127,7 @@ rs = await asyncio.gather(*[meet(str(i), %d) for i in range(%d)])
 print(rs == [str(i) for i in range(%d)])`, n, n, n), "True\n")
 }
 
-// testBounded counts how many calls the host sees at once.
+// testBounded counts how many calls the host sees at the same time.
 func (s *suite) testBounded(t *testing.T) {
 	host := newHost()
 	cfg := host.config()
@@ -146,7 +145,7 @@ print(len(rs))`, "12\n")
 	}
 }
 
-// testOrder gives the first call the slowest answer.
+// testOrder answers the first call last.
 func (s *suite) testOrder(t *testing.T) {
 	box := s.open(t, newHost().config())
 	box.mustPrint(t, `import asyncio

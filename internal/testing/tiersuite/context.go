@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testSmallContext tests inputs that fit into the guest as they are.
+// testSmallContext tests inputs that fit into the guest unchanged.
 func (s *suite) testSmallContext(t *testing.T) {
 	t.Run("Text", s.testSmallText)
 	t.Run("Values", s.testValueInputs)
@@ -39,7 +39,7 @@ func makeTextInput(t *testing.T, name, b string) tiers.Input {
 	return tiers.Input{Name: name, Text: text}
 }
 
-// makeFileInput writes b to a file and opens that.
+// makeFileInput writes b to a file and opens it.
 func makeFileInput(t *testing.T, b []byte) (tiers.Input, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "context.txt")
@@ -64,7 +64,7 @@ func openInput(t *testing.T, path string) tiers.Input {
 	return tiers.Input{Name: path, Text: text}
 }
 
-// testSmallText gives a plain str: every method of str is there, isinstance holds.
+// testSmallText provides a plain str: it has every method of str, and isinstance holds.
 func (s *suite) testSmallText(t *testing.T) {
 	for name, row := range map[string]struct{ text, source, want string }{
 		"ASCII": {
@@ -156,7 +156,7 @@ func (s *suite) testContextRestored(t *testing.T) {
 	})
 }
 
-// makeDirInput writes files to a folder, by their relative paths, and opens that.
+// makeDirInput writes files to a folder, by their relative paths, and opens it.
 func makeDirInput(t *testing.T, files map[string]string) tiers.Input {
 	t.Helper()
 	root := t.TempDir()
@@ -178,7 +178,7 @@ func makeDirInput(t *testing.T, files map[string]string) tiers.Input {
 	return tiers.Input{Name: root, Dir: dir}
 }
 
-// testDirectory gives a mapping of relative paths to texts.
+// testDirectory provides a mapping of relative paths to texts.
 func (s *suite) testDirectory(t *testing.T) {
 	folder := makeDirInput(t, map[string]string{
 		"a.txt": "alpha\n", "sub/b.md": "# bêta\n", "sub/deep/c.json": `{"n": 3}`,
@@ -236,7 +236,7 @@ except TypeError:
 	})
 }
 
-// testOddNames gives names of files that are no text, or look like something else.
+// testOddNames provides file names that are not text, or that look like something else.
 func (s *suite) testOddNames(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"bad\xff\xc3name", "a,b", "new\nline", "\uFFFD", "-c"} {
@@ -255,7 +255,8 @@ func (s *suite) testOddNames(t *testing.T) {
 		`True ['-c', 'a,b', 'bad\udcff\udcc3name', 'new\nline', '\ufffd']`+"\n")
 }
 
-// testForeignInputs gives a text and a directory that no package of this module implements.
+// testForeignInputs provides a text and a directory that are not implemented by a package of this
+// module.
 func (s *suite) testForeignInputs(t *testing.T) {
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{
 		{Name: "short", Text: strings.NewReader("one\ntwö\n")},
@@ -279,7 +280,7 @@ func (f folder) Open(name string) (fs.File, error) {
 	return fstest.MapFS{name: {Data: []byte(f[name])}}.Open(name)
 }
 
-// testContextToHost hands parts of a small context to a host call: plain strings.
+// testContextToHost passes parts of a small context to a host call: plain strings.
 func (s *suite) testContextToHost(t *testing.T) {
 	cfg := newHost().config()
 	cfg.Inputs = []tiers.Input{makeTextInput(t, "small", "é small text")}
@@ -292,7 +293,7 @@ func (s *suite) testContextToHost(t *testing.T) {
 	box.mustPrint(t, "r = echo(context)\nprint(len(r), r[0], r[2])", "3 a b\n")
 }
 
-// seed lines of the texts that huge contexts are made of.
+// lines are the seed lines of huge contexts.
 var lines = map[string]string{
 	"ASCII": `The quick brown fox jumps over the lazy dog; ERROR 404 at 2024-02-29 12:34:56,` +
 		" id=abc123, price $5.00 (tax: 19%).\n" +
@@ -305,14 +306,14 @@ var lines = map[string]string{
 		"\x80lone continuation, caf\xe9 latin-1, ok 日本 \xf5\xf6\n\x00nul line\n",
 }
 
-// makeText returns a text as writeText makes it.
+// makeText returns a text made by writeText.
 func makeText(seed string, size int) []byte {
 	var b bytes.Buffer
-	_ = writeText(&b, seed, size) // a buffer takes all
+	_ = writeText(&b, seed, size) // a buffer accepts everything
 	return b.Bytes()
 }
 
-// writeText repeats lines until they are size bytes and more, numbered so that no two are alike,
+// writeText repeats lines until they have at least size bytes, numbered so that no two are equal,
 // with a needle near the end.
 func writeText(w io.Writer, seed string, size int) error {
 	parts := strings.SplitAfter(seed, "\n")
@@ -331,8 +332,8 @@ func writeText(w io.Writer, seed string, size int) error {
 	return err
 }
 
-// testExtended adds inputs and functions to a session that has run, and brings it back after
-// a snippet that has to be killed.
+// testExtended adds inputs and functions to a session that has run, and restores it after a snippet
+// that has to be killed.
 func (s *suite) testExtended(t *testing.T) {
 	h := newHost()
 	box := s.open(t, tiers.Config{

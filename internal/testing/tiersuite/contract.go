@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testContract tests what package tiers says of every tier, around the snippets.
+// testContract tests what package tiers requires of every tier, apart from the snippets themselves.
 func (s *suite) testContract(t *testing.T) {
 	t.Run("Info", s.testInfoConstant)
 	t.Run("BadConfig", s.testBadConfig)
@@ -44,7 +44,7 @@ func (s *suite) testInfoConstant(t *testing.T) {
 	}
 }
 
-// testBadConfig asks for what no tier can give: Open must fail and say why.
+// testBadConfig requests what no tier can provide: Open must fail and explain why.
 func (s *suite) testBadConfig(t *testing.T) {
 	text := makeTextInput(t, "t", "text")
 	both := text
@@ -273,7 +273,7 @@ func (s *suite) testOtherLanguage(t *testing.T) {
 	}
 }
 
-// testStreams gives the job writers of its own.
+// testStreams passes writers in the job.
 func (s *suite) testStreams(t *testing.T) {
 	box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: 100}})
 	var out, errs bytes.Buffer
@@ -298,7 +298,7 @@ print('err', file=sys.stderr)
 		t.Errorf("a writer that fails disturbs the snippet: %v\n%s", err, describe(r))
 	}
 
-	// A writer that panics is the caller's fault: not the snippet's, and not the process's.
+	// A writer that panics is the caller's fault, not the snippet's, and must not end the process.
 	r, err = box.tryJob(s.patientContext(t), t, tiers.Job{
 		Source: "kept = 1\nprint('a')\nprint('b')\nkept = 2", Stdout: panicking{},
 	})
@@ -331,7 +331,7 @@ print('x' * 99)`).Usage
 	switch {
 	case u.Wall <= 0 || u.Active <= 0 || u.Active > u.Wall:
 		t.Errorf("wall %v, active %v", u.Wall, u.Active)
-	// some of it may count as work, on a busy machine
+	// on a busy machine, some of it may count as work
 	case u.HostWait < 150*time.Millisecond || u.Idle < 150*time.Millisecond:
 		t.Errorf("host wait %v, idle %v, want most of 300 ms and more each", u.HostWait, u.Idle)
 	case u.Active+u.HostWait+u.Idle > u.Wall+time.Millisecond:
@@ -416,8 +416,7 @@ print(time.time())`,
 	}
 }
 
-// testFiles asks for a folder whose files come back: a tier has one, or rejects the
-// session.
+// testFiles requests a folder whose files come back: a tier provides one, or rejects the session.
 func (s *suite) testFiles(t *testing.T) {
 	for name, cfg := range map[string]tiers.Config{
 		"out": {Out: true}, "mounts": {Mounts: []tiers.Mount{{Source: t.TempDir(), Target: "/data"}}},

@@ -13,13 +13,13 @@ import (
 
 const contractDir = "testdata/contract"
 
-// updateContracts writes what a tier prints. No plain CPython has the runtime's
-// models, so what they print was read by people.
+// updateContracts writes the output of a tier. No plain CPython has the runtime's models, so people
+// have reviewed this output.
 var updateContracts = flag.Bool("update-contracts", false,
 	"write the golden files of the models that the runtime brings")
 
-// testContracts runs scripts over the types that schema= takes and the look-alike of
-// pydantic, and moves the session between their snippets.
+// testContracts runs scripts over the types that schema= accepts and the look-alike of pydantic,
+// and moves the session between their snippets.
 func (s *suite) testContracts(t *testing.T) {
 	skip.UnderRace(t)
 	if !s.info.Modules["rlm_models"] {

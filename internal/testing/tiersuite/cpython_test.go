@@ -16,13 +16,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files from what CPython prints")
 
-// ran is what CPython made of a script.
+// ran is CPython's result for a script.
 type ran struct {
 	stdout, stderr string
 	code           int
 }
 
-// runScript runs a case as a script and puts the snippet's name for its path.
+// runScript runs a case as a script and replaces its path by the snippet's name.
 func runScript(t *testing.T, python, dir, name string) ran {
 	t.Helper()
 	file := filepath.Join(dir, name+".py")
@@ -60,7 +60,7 @@ func compareGolden(t *testing.T, file, got string) {
 
 func TestLanguageOnCPython(t *testing.T) { testOnCPython(t, langDir) }
 
-// TestMovesOnCPython runs what moves between its snippets as one script.
+// TestMovesOnCPython runs the snippets that move as one script.
 func TestMovesOnCPython(t *testing.T) { testOnCPython(t, moveDir) }
 
 func TestFilesOnCPython(t *testing.T) { testOnCPython(t, outDir) }
@@ -94,8 +94,8 @@ func TestTracebacksOnCPython(t *testing.T) {
 	}
 }
 
-// TestCasesAreDeterministic runs each script twice: string hashes differ between
-// processes, so a case that depends on them shows.
+// TestCasesAreDeterministic runs each script twice: string hashes differ between processes, which
+// reveals cases that depend on them.
 func TestCasesAreDeterministic(t *testing.T) {
 	python := skip.WithoutCPython(t)
 	for _, name := range listCases(t, langDir) {
@@ -107,8 +107,8 @@ func TestCasesAreDeterministic(t *testing.T) {
 	}
 }
 
-// TestCasesAreCases keeps the folders in order: every script has its golden
-// files and every golden file its script.
+// TestCasesAreCases checks the folders: every script has its golden files and every golden file its
+// script.
 func TestCasesAreCases(t *testing.T) {
 	for dir, suffixes := range map[string][]string{
 		langDir: {".stdout"}, moveDir: {".stdout"},

@@ -98,8 +98,8 @@ async def f(n):
 await f(20000)`},
 }
 
-// testRecursion may end well, in an exception, at a limit, or in a crash of the
-// interpreter that is reported as such. The session goes on.
+// testRecursion may end well, in an exception, at a limit, or in a crash of the interpreter that is
+// reported as such. The session continues.
 func (s *suite) testRecursion(t *testing.T) {
 	skip.UnderRace(t)
 	skip.Short(t, "it fills the stack in each way there is")
@@ -107,18 +107,18 @@ func (s *suite) testRecursion(t *testing.T) {
 	s.testEachExcess(t, l, deep, s.checkSurvival)
 }
 
-// testSurvival runs each snippet in a sandbox of its own or, in a process that another tier
-// attacks, in the one that has survived the snippets before.
+// testSurvival runs each snippet in a separate sandbox or, in a process that another tier attacks,
+// in the sandbox that has survived the previous snippets.
 func (s *suite) testSurvival(t *testing.T, l tiers.Limits, rows []excess) {
 	if s.opt.KnownProcess {
-		s.runParallel(t) // beside the other groups
+		s.runParallel(t) // in parallel with the other groups
 		s.testEachExcess(t, l, rows, s.checkSurvival)
 		return
 	}
 
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			s.runParallel(t) // most wait for a limit
+			s.runParallel(t) // most cases wait for a limit
 			box := s.open(t, tiers.Config{Limits: l})
 			box.mustRun(t, harm.Marked)
 			s.checkSurvival(t, box, row)
@@ -126,8 +126,8 @@ func (s *suite) testSurvival(t *testing.T, l tiers.Limits, rows []excess) {
 	}
 }
 
-// checkSurvival runs a snippet and asks only that the session lives and tells the truth.
-// How the snippet ends is its own affair.
+// checkSurvival runs a snippet and requires only that the session is alive and reports truthfully.
+// The snippet may end in any way.
 func (s *suite) checkSurvival(t *testing.T, box *session, row excess) tiers.Result {
 	r := box.run(t, row.source)
 	t.Logf("%s %s", r.Status, r.Limit)
@@ -136,7 +136,7 @@ func (s *suite) checkSurvival(t *testing.T, box *session, row excess) tiers.Resu
 	return r
 }
 
-// testEnforced looks whether a result says how its limits are kept.
+// testEnforced checks that a result reports how its limits are enforced.
 func (s *suite) testEnforced(t *testing.T) {
 	box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: 12345}})
 	r := box.mustRun(t, "pass")
@@ -153,8 +153,8 @@ func (s *suite) testEnforced(t *testing.T) {
 	}
 }
 
-// testAgain exceeds limits many times in one session: each stop must leave it as
-// able as the one before.
+// testAgain exceeds limits many times in one session: each stop must leave the session as capable
+// as before.
 func (s *suite) testAgain(t *testing.T) {
 	box := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: s.opt.StopAfter, Memory: s.opt.Memory, Output: 1000}})
 	for _, source := range []string{

@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testDocuments looks at the parts of documents, of short ones and long ones, and of other texts.
+// testDocuments checks the parts of documents, short and long, and of other texts.
 func (s *suite) testDocuments(t *testing.T) {
 	long := strings.Repeat("é ", 5<<20)
 	for name, filler := range map[string]string{"short": "é ", "long": long} {

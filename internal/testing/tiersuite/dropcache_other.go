@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// dropCache is for Linux only.
+// dropCache is supported only on Linux.
 func dropCache(*os.File) error { return errors.ErrUnsupported }

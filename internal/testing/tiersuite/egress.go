@@ -16,14 +16,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Reaching is a tier whose proxies a test can lead elsewhere.
+// Reaching is a tier with proxies that a test can redirect.
 type Reaching interface {
 	tiers.Tier
 	Reach(o egress.Options)
 }
 
-// Egress tests a tier with FeatureSockets: listed hosts are reached, and nothing
-// else is.
+// Egress tests a tier with FeatureSockets: listed hosts are reachable, and nothing else is.
 func Egress(t *testing.T, tier Reaching) {
 	s := newSuite(tier, Options{})
 	s.requireUsable(t)
@@ -48,8 +47,8 @@ func Egress(t *testing.T, tier Reaching) {
 	t.Run("BadHosts", s.testBadHosts)
 }
 
-// makeWorld knows allowed.example.com and other.example.com on one public address, which
-// is the server's, by TLS that of another, and inside.example.com on a private one.
+// makeWorld knows allowed.example.com and other.example.com on one public address, which leads to
+// server, or to known by TLS, and inside.example.com on a private one.
 func makeWorld(server, known string) egress.Options {
 	return egress.Options{
 		Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
@@ -103,7 +102,7 @@ print(fetch('https://other.example.com/'))`)
 	if len(r.Denied) != 3 || r.Denied[0].Target != "other.example.com:80" {
 		t.Errorf("%+v", r.Denied)
 	}
-	// What goes round the proxy finds nothing.
+	// Connections that bypass the proxy fail.
 	r = b.run(t, `import socket
 try:
     socket.create_connection(('93.184.216.34', 80), 3)
@@ -121,7 +120,7 @@ except OSError as e:
 	}
 }
 
-// testCredentials: a snippet asks by http, and never sees the header.
+// testCredentials: a snippet makes requests by http, and never sees the header.
 func (s *suite) testCredentials(t *testing.T) {
 	b := s.open(t, tiers.Config{Hosts: []string{"allowed.example.com:443"}})
 	r := b.run(t, fetch+"print(fetch('http://allowed.example.com/a'))\nprint(fetch('https://allowed.example.com/a'))")
@@ -131,7 +130,7 @@ func (s *suite) testCredentials(t *testing.T) {
 	}
 }
 
-// testEgressRestored: the session's next process has the way out, too.
+// testEgressRestored: the session's next process has network access, too.
 func (s *suite) testEgressRestored(t *testing.T) {
 	b := s.open(t, tiers.Config{Hosts: []string{"allowed.example.com:80"}})
 	b.run(t, fetch+"x = fetch('http://allowed.example.com/1')")
@@ -144,7 +143,7 @@ func (s *suite) testEgressRestored(t *testing.T) {
 	}
 }
 
-// testNoEgress: without a list there are no sockets.
+// testNoEgress: without a list, sockets are unavailable.
 func (s *suite) testNoEgress(t *testing.T) {
 	b := s.open(t, tiers.Config{})
 	r := b.run(t, "import socket\ntry:\n    socket.socket()\nexcept PermissionError:\n    print('no')")
@@ -153,7 +152,7 @@ func (s *suite) testNoEgress(t *testing.T) {
 	}
 }
 
-// testBadHosts expects that each refused host is named.
+// testBadHosts expects each refused host to be named.
 func (s *suite) testBadHosts(t *testing.T) {
 	for _, host := range []string{"example.com", "127.0.0.1:80", "*.example.com:443", "localhost:80"} {
 		if b, err := s.tier.Open(t.Context(), tiers.Config{Hosts: []string{host}}); err == nil ||

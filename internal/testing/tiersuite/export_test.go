@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// KindsOfText are the names of the texts that WriteText writes.
+// KindsOfText returns the names of the texts that WriteText can write.
 func KindsOfText() []string { return slices.Sorted(maps.Keys(lines)) }
 
 // WriteText writes about size bytes of a kind of text.
 func WriteText(w io.Writer, kind string, size int) error { return writeText(w, lines[kind], size) }
 
-// TextExpressions returns what is evaluated over a kind of text t: every operation on a str, a
-// pattern, and the library's functions on texts. The slow ones are divided among the kinds; over a
-// huge text, all are slow.
+// TextExpressions returns expressions over a text t of a kind: every operation on a str, a pattern,
+// and the library's functions on texts. The slow ones are divided among the kinds; over a huge
+// text, all are slow.
 func TextExpressions(kind string, isHuge bool) []string {
 	number, kinds := slices.Index(KindsOfText(), kind), len(lines)
 	if isHuge {
@@ -26,10 +26,10 @@ func TextExpressions(kind string, isHuge bool) []string {
 	return slices.DeleteFunc(textExpressions(number, kinds), func(e string) bool { return e == otherwiseShort })
 }
 
-// otherwiseShort differs from CPython over a short text: a slice of all is an equal str.
+// otherwiseShort differs from CPython over a short text: a slice of the whole is only an equal str.
 const otherwiseShort = "t is t[:]"
 
-// otherwiseHuge differ from CPython over a huge text, as docs/reference/context.md says: a
+// otherwiseHuge differ from CPython over a huge text, as documented in docs/reference/context.md: a
 // short form, and the type of a list that does not fit.
 var otherwiseHuge = []string{"hash(repr(t))", "hash(ascii(t))", "type(t.split()), type(t.splitlines())"}
 
@@ -39,6 +39,6 @@ func textExpressions(kind, kinds int) []string {
 		all = append(all, g.exprs...)
 	}
 	return slices.DeleteFunc(all, func(e string) bool {
-		return strings.Contains(e, "plain") // a copy of the text, which only one of them has
+		return strings.Contains(e, "plain") // a copy of the text, which only one side has
 	})
 }

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// group is a number of expressions that are evaluated on a huge handle t of N
-// characters, and on an equal str.
+// group is a set of expressions that are evaluated on a huge handle t of N characters, and on an
+// equal str.
 type group struct {
 	name  string
 	exprs []string
 }
 
-// expressions returns all groups. Regular expressions over megabytes take the
-// guest's own re its time, so there are several groups of them.
+// expressions returns all groups. Regular expressions over megabytes are slow in the guest's own
+// re, so there are several groups of them.
 //
-// What costs the guest seconds on megabytes is tried on one of the kinds of text,
-// in turn: kind is the number of the text's, of kinds in all.
+// Expressions that take the guest seconds on megabytes are tried on only one kind of text, in turn:
+// kind is the number of the text's kind, out of kinds.
 func expressions(kind, kinds int) []group {
 	groups := []group{
 		{"Indexing", indexing()},
@@ -42,7 +42,7 @@ func expressions(kind, kinds int) []group {
 	return groups
 }
 
-// pickInTurn picks every kinds-th of all, from number kind on.
+// pickInTurn returns every kinds-th element of all, starting at number kind.
 func pickInTurn(all []string, kind, kinds int) []string {
 	var picked []string
 	for i := kind; i < len(all); i += kinds {
@@ -135,9 +135,8 @@ var stripping = []string{
 	"t[:20].join('ab')", "t[:200].replace('e', 'E')",
 }
 
-// patterns are the ones whose first matches are compared. Some have an equal in
-// RE2, others have none: backreferences, lookaround, conditionals, possessive
-// and atomic groups.
+// patterns are regular expressions whose first matches are compared. Some have an equivalent in
+// RE2, others do not: backreferences, lookaround, conditionals, possessive and atomic groups.
 var patterns = []string{
 	`NEEDLE`, `row \d+`, `\d{4}-\d\d-\d\d`, `(\w+)@(\w+)`, `id=(\w+)`, `(?P<k>\w+)=(?P<v>\d+)`,
 	`price \$(\d+)\.(\d+)`, `[A-Z]{3,}`, `\bfox\b`, `\bмир\b`, `\w+ё\w*`, `\b\w{12,}\b`, `[а-яё]+`,
@@ -162,7 +161,7 @@ var regexCalls = []string{
 	`list(re.finditer('(?P<a>NEE)(?P<b>x)?', t))`,
 }
 
-// regexBounds are pos and endpos as re takes them, and what a match sees around them.
+// regexBounds are values of pos and endpos for re, and what a match sees around them.
 var regexBounds = []string{
 	`re.compile('row').search(t, -5)`, `re.compile('row').search(t, 0, -5)`, `re.compile('e').findall(t, -5, -1)`,
 	`re.compile('').search(t, -5, -1)`, `re.compile('.').match(t, -3)`, `re.compile('row').search(t, None)`,
@@ -187,7 +186,7 @@ var regexBounds = []string{
 	`re.fullmatch('(?s).{5000}', t)`, `re.match('(?s)(?:.{100}){100}', t)`,
 }
 
-// regexReach are patterns whose matches or surroundings are long.
+// regexReach are patterns with long matches or surroundings.
 var regexReach = []string{
 	`re.match('(?s).*line', t).end()`, `re.match('(?s).*?NEEDLE', t).end()`, `re.search('(?s).*?NEEDLE', t).end()`,
 	`re.match('(?s)(?=.*NEEDLE).', t)`, `re.search('(?s)(?=.*NEEDLE).', t)`, `re.match('(?s)(?!.*NEEDLE).', t)`,
@@ -234,6 +233,6 @@ var wrongUses = []string{
 	"t.__setitem__(0, 'x')", "re.sub('(', 'x', t)", "t.join([1])",
 }
 
-// pyRaw writes a pattern as a Python raw string. No pattern has both quotes in a
-// row, so triple quotes will do.
+// pyRaw returns a pattern as a Python raw string. No pattern contains three quotes in a row, so
+// triple quotes suffice.
 func pyRaw(p string) string { return "r'''" + p + "'''" }

@@ -260,7 +260,7 @@ except Exception:
 	single("answer replaced by something else", step{source: "answer = 42\nprint(answer)", out: "42\n"}),
 }
 
-// containerFinals are answers whose items JSON has words for.
+// containerFinals are answers with items that JSON can represent.
 var containerFinals = []scenario{
 	single("a generator", step{source: "FINAL(n * n for n in range(3))", final: "[0,1,4]"}),
 	single("a map, a zip and a filter", step{
@@ -304,7 +304,7 @@ FINAL({'n': int64()})`, final: `{"n":7}`}),
 	}),
 }
 
-// refusedFinals are no answers: the model sees an exception and may answer again.
+// refusedFinals are invalid answers: the model sees an exception and may answer again.
 var refusedFinals = func() []scenario {
 	var all []scenario
 	for _, c := range []struct{ name, before, value, says string }{
@@ -358,7 +358,7 @@ var refusedFinals = func() []scenario {
 	)
 }()
 
-// testFinalValues gives each JSON value as the answer.
+// testFinalValues uses each JSON value as the answer.
 func (s *suite) testFinalValues(t *testing.T) {
 	box := s.open(t, emptyConfig())
 	for _, v := range jsonValues {
@@ -404,8 +404,8 @@ finally:
 	}
 }
 
-// testOddFinals gives answers that JSON has no word for: there must be an answer, it
-// must be JSON, and the session must go on.
+// testOddFinals gives answers that JSON cannot represent: there must be an answer, it must be JSON,
+// and the session must continue.
 func (s *suite) testOddFinals(t *testing.T) {
 	box := s.open(t, emptyConfig())
 	for name, source := range map[string]string{

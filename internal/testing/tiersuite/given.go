@@ -15,8 +15,8 @@ func given(query string) []tiers.Function {
 	}
 }
 
-// testGiven gives variables to a session. Snippets may take their names, and what they did not
-// take follows the host.
+// testGiven provides variables to a session. Snippets may rebind their names; names that they did
+// not rebind follow the host.
 func (s *suite) testGiven(t *testing.T) {
 	cfg := func() tiers.Config { return tiers.Config{Host: newHost(), Functions: given(`"first"`)} }
 	s.playScenarios(t, cfg, []scenario{
@@ -37,7 +37,7 @@ func (s *suite) testGiven(t *testing.T) {
 	t.Run("FollowTheHost", s.testGivenAgain)
 }
 
-// testGivenAgain gives variables again, and moves the session.
+// testGivenAgain provides variables again, and moves the session.
 func (s *suite) testGivenAgain(t *testing.T) {
 	from := s.open(t, tiers.Config{Host: newHost(), Functions: given(`"first"`)})
 	extender, ok := from.box.(tiers.Extender)

@@ -15,18 +15,18 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// rendezvous is how long calls that must be under way at the same time wait for
-// each other. It is long because it only passes when the test fails.
+// rendezvous is how long calls that must be under way at the same time wait for one another. It is
+// long because it only elapses when the test fails.
 const rendezvous = time.Minute
 
-// scripted is the host of the tests. What it did can be read after a snippet.
+// scripted is the host of the tests. It records its actions for checks after a snippet.
 type scripted struct {
 	mu    sync.Mutex
 	calls []tiers.Call
 
 	meetings  sync.Map // name -> *meeting
 	running   atomic.Int64
-	most      atomic.Int64  // the most calls of "crowd" at one time
+	most      atomic.Int64  // the largest number of simultaneous calls of "crowd"
 	cancelled chan struct{} // closed when a call of "hang" saw its context end
 	hanging   chan struct{} // closed when a call of "hang" began
 }
@@ -35,7 +35,7 @@ func newHost() *scripted {
 	return &scripted{cancelled: make(chan struct{}), hanging: make(chan struct{})}
 }
 
-// config returns a configuration with this host and all its functions.
+// config returns a configuration with this host and all of its functions.
 func (h *scripted) config() tiers.Config {
 	cfg := tiers.Config{Host: h}
 	for _, name := range slices.Sorted(maps.Keys(h.configWithFunctions())) {
@@ -83,7 +83,7 @@ func (h *scripted) made() []tiers.Call {
 	return slices.Clone(h.calls)
 }
 
-// ask(p) answers "re: " + p.
+// ask answers ask(p) with "re: " + p.
 func (h *scripted) ask(_ context.Context, call tiers.Call) (tiers.Value, error) {
 	p, err := textArgument(call)
 	if err != nil {
@@ -92,7 +92,7 @@ func (h *scripted) ask(_ context.Context, call tiers.Call) (tiers.Value, error) 
 	return json.Marshal("re: " + p)
 }
 
-// echo(x) returns x; echo() and echo(named=...) return all arguments.
+// echo answers echo(x) with x; for echo() and echo(named=...) it returns all arguments.
 func (h *scripted) echo(_ context.Context, call tiers.Call) (tiers.Value, error) {
 	if len(call.Args) == 1 && len(call.Named) == 0 {
 		return call.Args[0], nil
@@ -100,13 +100,13 @@ func (h *scripted) echo(_ context.Context, call tiers.Call) (tiers.Value, error)
 	return json.Marshal(map[string]any{"args": call.Args, "named": call.Named})
 }
 
-// raw(s) returns s itself as the JSON text of its value.
+// raw answers raw(s) with s itself as the JSON text of the value.
 func (h *scripted) raw(_ context.Context, call tiers.Call) (tiers.Value, error) {
 	p, err := textArgument(call)
 	return tiers.Value(p), err
 }
 
-// seen(x) returns the JSON text by which x arrived.
+// seen answers seen(x) with the JSON text in which x arrived.
 func (h *scripted) seen(_ context.Context, call tiers.Call) (tiers.Value, error) {
 	if len(call.Args) != 1 {
 		return nil, errors.New("seen takes one argument")
@@ -114,7 +114,7 @@ func (h *scripted) seen(_ context.Context, call tiers.Call) (tiers.Value, error)
 	return json.Marshal(string(call.Args[0]))
 }
 
-// fail(s) fails with the text s.
+// fail answers fail(s) with an error that has the text s.
 func (h *scripted) fail(_ context.Context, call tiers.Call) (tiers.Value, error) {
 	p, err := textArgument(call)
 	if err != nil {
@@ -123,13 +123,13 @@ func (h *scripted) fail(_ context.Context, call tiers.Call) (tiers.Value, error)
 	return nil, errors.New(p)
 }
 
-// meeting is a number of calls that wait for each other.
+// meeting is a number of calls that wait for one another.
 type meeting struct {
 	here atomic.Int64
 	full chan struct{}
 }
 
-// meet(p, n) returns p once n calls are under way at the same time.
+// meet answers meet(p, n) with p once n calls are under way at the same time.
 func (h *scripted) meet(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	p, err := textArgument(call)
 	n := int64(3)
@@ -162,7 +162,7 @@ func (m *meeting) wait(ctx context.Context, n int64) error {
 	}
 }
 
-// crowd() notes how many calls of it run at once.
+// crowd answers crowd() and records how many of its calls run at the same time.
 func (h *scripted) crowd(ctx context.Context, _ tiers.Call) (tiers.Value, error) {
 	n := h.running.Add(1)
 	defer h.running.Add(-1)
@@ -176,7 +176,7 @@ func (h *scripted) crowd(ctx context.Context, _ tiers.Call) (tiers.Value, error)
 	return tiers.Value("null"), pause(ctx, 10*time.Millisecond)
 }
 
-// hang() waits until its context ends.
+// hang answers hang() only when its context ends.
 func (h *scripted) hang(ctx context.Context, _ tiers.Call) (tiers.Value, error) {
 	close(h.hanging)
 	<-ctx.Done()
@@ -184,7 +184,7 @@ func (h *scripted) hang(ctx context.Context, _ tiers.Call) (tiers.Value, error) 
 	return nil, ctx.Err()
 }
 
-// began() waits until a call of hang has reached the host.
+// began answers began() once a call of hang has reached the host.
 func (h *scripted) began(ctx context.Context, _ tiers.Call) (tiers.Value, error) {
 	select {
 	case <-h.hanging:
@@ -196,7 +196,7 @@ func (h *scripted) began(ctx context.Context, _ tiers.Call) (tiers.Value, error)
 	}
 }
 
-// slow(ms) takes its time.
+// slow answers slow(ms) after that time.
 func (h *scripted) slow(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	var ms int64
 	if len(call.Args) != 1 || json.Unmarshal(call.Args[0], &ms) != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testHostCalls tests calls one at a time: what crosses the wall, what does not, and
-// what the limits on calls do.
+// testHostCalls tests calls one at a time: what crosses the wall, what does not, and the effect of
+// limits on calls.
 func (s *suite) testHostCalls(t *testing.T) {
 	cfg := func() tiers.Config { return newHost().config() }
 	t.Run("Calls", func(t *testing.T) { s.playScenarios(t, cfg, calls) })
@@ -160,8 +160,8 @@ except Exception as e:
 	}},
 }
 
-// jsonValues are Python expressions and the JSON by which they arrive. Each must
-// also come back equal.
+// jsonValues are Python expressions with the JSON in which they arrive. Each must also come back
+// equal.
 var jsonValues = []struct{ name, source, want string }{
 	{"None", "None", "null"},
 	{"True", "True", "true"},
@@ -204,7 +204,7 @@ print(back == v, type(back) is type(v))`, "True True\n")
 		})
 	}
 
-	// What JSON has no word for arrives as something, and breaks nothing.
+	// Values that JSON cannot represent arrive in some form, and break nothing.
 	for name, source := range map[string]string{
 		"a tuple": "(1, 2)", "a set": "{1}", "bytes": "b'\\xff'", "NaN": "float('nan')", "infinity": "float('inf')",
 		"a lone surrogate": "'\\ud800x'", "int keys": "{1: 2}", "an object": "object()",
@@ -221,7 +221,7 @@ print(back == v, type(back) is type(v))`, "True True\n")
 	}
 }
 
-// testArguments looks at the calls as the host gets them.
+// testArguments checks the calls as received by the host.
 func (s *suite) testArguments(t *testing.T) {
 	host := newHost()
 	box := s.open(t, host.config())
@@ -262,7 +262,7 @@ func makeList(values ...string) []tiers.Value {
 	return out
 }
 
-// mustJSON encodes a call; no arguments and no names encode alike, nil or not.
+// mustJSON encodes a call; missing arguments or names are encoded alike, nil or not.
 func mustJSON(t *testing.T, c tiers.Call) string {
 	t.Helper()
 	if len(c.Args) == 0 {
@@ -279,7 +279,7 @@ func mustJSON(t *testing.T, c tiers.Call) string {
 	return string(b)
 }
 
-// testNoModel calls a model in sessions that have none.
+// testNoModel calls a model in sessions without one.
 func (s *suite) testNoModel(t *testing.T) {
 	noFunctions := newHost().config()
 	noFunctions.Functions = nil

@@ -14,11 +14,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testHostile runs snippets that try to get out or to break the runtime. Each may
-// end in any way that is a result: never in a broken tier, never in a session
-// that lies about its state.
+// testHostile runs snippets that try to escape or to break the runtime. Each may end in any way
+// that is a result: never in a broken tier, never in a session that misreports its state.
 func (s *suite) testHostile(t *testing.T) {
-	t.Setenv("RLM_CANARY", canary) // for secrets
+	t.Setenv("RLM_CANARY", canary) // for testSecrets
 	l := tiers.Limits{Wall: max(3*time.Second, 3*s.opt.StopAfter), Memory: 4 * s.opt.Memory}
 	for name, attacks := range harmful {
 		t.Run(name, func(t *testing.T) {
@@ -47,8 +46,8 @@ func (s *suite) testHostile(t *testing.T) {
 	t.Run("Kill", s.testKill)
 }
 
-// amplified are requests of a few megabytes that would take hundreds on the host. Each ends
-// as an exception, and the session goes on. internal/snippet/session measures what they cost.
+// amplified are requests of a few megabytes that would occupy hundreds on the host. Each ends in an
+// exception, and the session continues. internal/snippet/session measures their cost.
 var amplified = []scenario{{name: "requests that grow when decoded", steps: []step{{source: `import _rlm
 few, named = '[],' * 1_000_000 + '[]', '"":0,' * 1_000_000 + '"":0'
 kept = []
@@ -60,17 +59,17 @@ for request in ('v[' + few + ']', 'l{"left":[' + few + ']}', 'cecho\0[[' + few +
         kept.append(str(e)[:12])
 print(len(kept))`, out: "6\n"}, {source: "print(len(kept))", out: "6\n"}}}}
 
-// attack is a hostile snippet, and what it does to a session of a CPython that
-// nothing protects: TestHarmOnCPython shows it.
+// attack is a hostile snippet, with the harm that it does to a session of an unprotected CPython:
+// TestHarmOnCPython demonstrates it.
 type attack struct {
 	name, source string
 	harm         harm.Kind
 }
 
-// harmful are the attacks that do.
+// harmful are the attacks that do harm.
 var harmful = map[string][]attack{"Runtime": againstRuntime, "Interpreter": againstInterpreter, "Bombs": bombs}
 
-// againstRuntime attacks what the tier itself put into the guest.
+// againstRuntime attacks what the tier itself added to the guest.
 var againstRuntime = []attack{
 	{"closing all descriptors", `import os
 for fd in range(10):
@@ -288,7 +287,7 @@ re.compile('(?:' + '|'.join('a' * i for i in range(3000)) + ')')`, harm.Hangs},
 while True: print('x'); print('y', file=sys.stderr)`, harm.Hangs},
 }
 
-// testKill ends snippets at random moments. The seed is in the failure's log.
+// testKill kills snippets at random moments. A failure logs the seed.
 func (s *suite) testKill(t *testing.T) {
 	skip.Short(t, "it kills sessions at random moments")
 	seed := uint64(time.Now().UnixNano())
@@ -319,7 +318,7 @@ func (s *suite) testKill(t *testing.T) {
 // canary is set in the environment of the test process; no snippet may see it.
 const canary = "rlm-canary-5f1c"
 
-// testSecrets looks for the host in the guest.
+// testSecrets looks for traces of the host in the guest.
 func (s *suite) testSecrets(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {

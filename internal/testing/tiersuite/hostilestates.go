@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// hostileStates are codes that a state runs when it is read, as any pickle can.
+// hostileStates are code that a state runs when it is read, as any pickle can.
 var hostileStates = map[string]string{
 	"reads secrets": `import os, builtins
 builtins.stolen = [dict(os.environ)]
@@ -33,8 +33,8 @@ for pay in (lambda: __main__.pay(), lambda: _rlm.call("cpay\0[[],{}]")):
 	"speaks for itself": "import _rlm\nfor request in ('', 'l{', 'x', 'v[[]]', 'l' + '[' * 100000): _rlm.call(request)",
 }
 
-// testHostileStates reads states of hostile code in new sandboxes. What a state does there, it does
-// behind the wall: no secret is seen, no host function is called, and the next sandbox works.
+// testHostileStates reads states of hostile code in new sandboxes. Whatever a state does happens
+// behind the wall: it sees no secret, calls no host function, and the next sandbox works.
 func (s *suite) testHostileStates(t *testing.T) {
 	t.Setenv("RLM_CANARY", canary)
 	var calls atomic.Int64
@@ -74,7 +74,7 @@ func (s *suite) testHostileStates(t *testing.T) {
 	})
 }
 
-// readHostile moves a state, and looks for what it may have done. It returns what it has found.
+// readHostile moves a state, looks for effects of its code, and returns what that code found.
 func (s *suite) readHostile(t *testing.T, from, to *session, damage func([]byte) []byte) (stolen string) {
 	t.Helper()
 	state, err := asExporter(t, from).Export(t.Context())

@@ -21,7 +21,7 @@ import (
 // lazy is a size in bytes above which a context is a handle.
 const lazy = 8<<20 + 64<<10
 
-// testHugeContext tests the string-like handle over a text that is not in the guest.
+// testHugeContext tests the string-like handle for a text that is not in the guest.
 func (s *suite) testHugeContext(t *testing.T) {
 	t.Run("Tables", s.testTables)
 	t.Run("RealStr", s.testRealStr)
@@ -41,16 +41,16 @@ func (s *suite) testHugeContext(t *testing.T) {
 	t.Run("Changed", s.testChanged)
 }
 
-// compareScript evaluates expressions on the context and on an equal str, and prints those whose
-// outcomes differ. Exceptions are compared by class.
+// compareScript evaluates expressions on the context and on an equal str, and prints those with
+// different outcomes. Exceptions are compared by class.
 const compareScript = `import itertools, hashlib, sys
 plain = "".join(context[i:i + (1 << 20)] for i in range(0, context.size, 1 << 20))
 assert type(plain) is str
 assert hashlib.sha256(plain.encode("utf-8", "surrogateescape")).hexdigest() == %q, "the slices do not make up the text"
 ` + comparison
 
-// compareLazyScript does the same for a lazy text, whose thresholds are low: so a short text takes
-// each path, in little time.
+// compareLazyScript does the same for a lazy text with low thresholds: so a short text takes every
+// path, in little time.
 const compareLazyScript = `import asyncio, hashlib, sys
 inside = asyncio.run.__globals__["contexts"]
 inside._install()
@@ -96,7 +96,7 @@ print("different:", bad)`
 // testDifferential compares a long context with a str for every expression.
 func (s *suite) testDifferential(t *testing.T) { s.compare(t, compareScript, lazy) }
 
-// testLazy compares a lazy text with a str, which a long context is where it cannot be a str.
+// testLazy compares a lazy text with a str. A long context is a lazy text where it cannot be a str.
 func (s *suite) testLazy(t *testing.T) { s.compare(t, compareLazyScript, lazy>>5) }
 
 // compare runs a script over texts of each kind, with each group of expressions.
@@ -129,7 +129,7 @@ func (s *suite) compare(t *testing.T, script string, size int) {
 	}
 }
 
-// testHandle tests what a str does not have, or has in another way.
+// testHandle tests features that a str lacks, or that differ from a str.
 func (s *suite) testHandle(t *testing.T) {
 	data := makeText(lines["languages"], lazy)
 	in, _ := makeFileInput(t, data)
@@ -215,9 +215,9 @@ print(m.group(), p.findall(context), m.re is p or m.re == p)`, out: "NEEDLE ['NE
 	})
 }
 
-// testLongParts iterates over parts that are longer than what is read at a time, and over
-// one that is longer than any str is made of by itself. The separators overlap
-// themselves, so that where a part ends is known from its beginning only.
+// testLongParts iterates over parts that are longer than a single read, and over one that is longer
+// than the longest str made implicitly. The separators overlap themselves, so the end of a part can
+// be determined only from its beginning.
 func (s *suite) testLongParts(t *testing.T) {
 	skip.Short(t, "it splits a long text in each way there is")
 	in, _ := makeFileInput(t, []byte(strings.Repeat("a", 1_000_003)+"\r\n"+strings.Repeat("é b", 1_500_000)+"\n\n"+
@@ -239,8 +239,8 @@ for parts, want in (
 `, "True\nTrue True True True True True True ")
 }
 
-// testLibrary hands the handle to what takes a str or a file elsewhere. It works, or
-// the exception says what to do instead.
+// testLibrary passes the handle to functions that normally accept a str or a file. It works, or the
+// exception explains what to do instead.
 func (s *suite) testLibrary(t *testing.T) {
 	skip.Short(t, "it reads a long text in each way there is")
 	rows := "id,name,note\n" + strings.Repeat("1,Zoë,\"a, b\"\n", lazy/14)
@@ -290,7 +290,7 @@ print(f.readline()[:9], f.read(6), sum(1 for l in f) > 1000)`, "The quick row 0,
 	})
 }
 
-// testRefs looks at what a host gets when it is handed a handle.
+// testRefs checks what a host receives for a handle.
 func (s *suite) testRefs(t *testing.T) {
 	in, _ := makeFileInput(t, makeText(lines["ASCII"], lazy))
 	cfg := newHost().config()
@@ -312,7 +312,7 @@ print(context_1.size)`)
 	box.mustPrint(t, "print(seen(context_1[4:9]))", "\"quick\"\n")
 }
 
-// testTruncated cuts the file while the session uses it.
+// testTruncated truncates the file while the session uses it.
 func (s *suite) testTruncated(t *testing.T) {
 	s.testDisturbance(t, func(path string) error { return os.Truncate(path, 1000) })
 }
@@ -329,8 +329,8 @@ func (s *suite) testChanged(t *testing.T) {
 	})
 }
 
-// testDisturbance wants a clear error, by exception or from Run, or an answer where
-// nothing that was asked for has changed. The process lives in any case.
+// testDisturbance requires a clear error, by exception or from Run, or an answer if nothing
+// relevant to it has changed. The process stays alive in any case.
 func (s *suite) testDisturbance(t *testing.T, disturb func(path string) error) {
 	in, path := makeFileInput(t, makeText(lines["ASCII"], lazy))
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}})

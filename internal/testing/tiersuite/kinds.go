@@ -10,12 +10,13 @@ import (
 const (
 	kindsFile = "testdata/kinds.py"
 	kindMark  = "# === "
-	// oneVersion ends the name of a kind that moves within one version of Python.
+	// oneVersion is the suffix of the name of a kind that can only move within one version of
+	// Python.
 	oneVersion = ", within one version of Python"
-	kindsSince = 11 // the minor version of CPython 3 that kinds.py needs
+	kindsSince = 11 // the minor version of CPython 3 required by kinds.py
 )
 
-// kind is a kind of state: a snippet that makes it, and one that uses it after a move.
+// kind is a kind of state: a snippet that creates it, and one that uses it after a move.
 type kind struct{ name, make, use string }
 
 func listKinds(t *testing.T, acrossVersions bool) (kinds []kind) {
@@ -35,8 +36,8 @@ func listKinds(t *testing.T, acrossVersions bool) (kinds []kind) {
 	return kinds
 }
 
-// MoveKinds makes every kind of state in one sandbox and moves them all to another. Each
-// must behave as in the sandbox that it left, and nothing may be left behind.
+// MoveKinds creates every kind of state in one sandbox and moves them all to another. Each must
+// behave as in the original sandbox, and nothing may be left behind.
 func MoveKinds(t *testing.T, from, to tiers.Sandbox, acrossVersions bool) {
 	t.Helper()
 	kinds := listKinds(t, acrossVersions)
@@ -68,7 +69,7 @@ func mustRunKind(t *testing.T, box tiers.Sandbox, name, source string) string {
 	return r.Stdout
 }
 
-// testKinds moves within the tier; a test beside the engine moves between tiers.
+// testKinds moves within the tier; a test of the engine moves between tiers.
 func (s *suite) testKinds(t *testing.T) {
 	if s.opt.PythonMinor != 0 && s.opt.PythonMinor < kindsSince {
 		t.Skipf("it needs CPython 3.%d", kindsSince)
@@ -77,8 +78,8 @@ func (s *suite) testKinds(t *testing.T) {
 	MoveKinds(t, from.box, to.box, false)
 }
 
-// testLossesAreNamed moves what cannot move. Each loss is named, the rest of what it was a
-// part of arrives, and above 200 losses the report counts them by type.
+// testLossesAreNamed moves what cannot move. Each loss is named, the rest of the containing value
+// arrives, and above 200 losses the report counts them by type.
 func (s *suite) testLossesAreNamed(t *testing.T) {
 	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
 	from.mustRun(t, `import collections, hashlib, json

@@ -45,8 +45,8 @@ func readFixture(t *testing.T, name string) string {
 	return string(b)
 }
 
-// testLanguage runs each script of testdata/lang as a session's first snippet, or as each
-// says.
+// testLanguage runs each script of testdata/lang as a session's first snippet, or as the script
+// specifies.
 func (s *suite) testLanguage(t *testing.T) {
 	skip.UnderRace(t)
 	// The scripts print more than a model should read.
@@ -103,13 +103,14 @@ func (s *suite) testTracebacks(t *testing.T) {
 	})
 }
 
-// snippets are the names of snippets in tracebacks.
+// snippets matches the names of snippets in tracebacks.
 var snippets = regexp.MustCompile(`<snippet \d+>`)
 
 // exitCodes are the codes of the scripts that exit instead of raising.
 var exitCodes = map[string]int{"exit_message": 1, "exit_code": 3, "exit_none": 0, "exit_object": 1}
 
-// describeWrongEnding says what is wrong with the ending of a script, empty if nothing is.
+// describeWrongEnding describes what is wrong with the ending of a script, or returns an empty
+// string.
 func describeWrongEnding(name string, r tiers.Result) string {
 	code, exits := exitCodes[name]
 	want := tiers.StatusRaised
@@ -130,8 +131,8 @@ func describeWrongEnding(name string, r tiers.Result) string {
 
 var repeats = regexp.MustCompile(`Previous line repeated \d+ more times`)
 
-// hideDepth hides how deep a recursion went: a tier's own frames take some of it.
-// It also lets a traceback end in a newline or not.
+// hideDepth hides the depth of a recursion: a tier's own frames use up some of it. It also ignores
+// a final newline of a traceback.
 func hideDepth(s string) string {
 	s = repeats.ReplaceAllString(s, "Previous line repeated N more times")
 	return strings.TrimSuffix(s, "\n")

@@ -15,14 +15,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testLeaks opens and closes sandboxes that end in all the ways there are, and
-// looks what is left of them.
+// testLeaks opens and closes sandboxes that end in all possible ways, and checks what is left of
+// them.
 func (s *suite) testLeaks(t *testing.T) {
-	s.churnSandboxes(t, 10) // what a tier keeps for good, it has now
+	s.churnSandboxes(t, 10) // afterwards a tier has everything that it keeps permanently
 	goroutines := goleak.IgnoreCurrent()
 	fds, maps := countDescriptors(t), countMappings(t)
 	s.churnSandboxes(t, s.opt.Sandboxes)
-	// An HTTP client keeps a few idle connections, more when calls came at once.
+	// An HTTP client keeps a few idle connections, and more after simultaneous calls.
 	idle := []goleak.Option{
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
@@ -36,8 +36,7 @@ func (s *suite) testLeaks(t *testing.T) {
 		t.Errorf("%d descriptors before, %d after", fds, after)
 	}
 
-	// A few mappings are the Go runtime's own affair; a leak would be one or more
-	// for each sandbox.
+	// A few mappings belong to the Go runtime itself; a leak would be one or more per sandbox.
 	if after := countMappings(t); after > maps+s.opt.Sandboxes/3 {
 		t.Errorf("%d mappings before, %d after", maps, after)
 	}
@@ -99,7 +98,7 @@ func (s *suite) runLifetime(ctx context.Context, source string, i int) (err erro
 	return err
 }
 
-// countDescriptors counts the process's open files, where the system tells.
+// countDescriptors counts the process's open files, if the system reports them.
 func countDescriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -110,7 +109,7 @@ func countDescriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// countMappings counts the process's memory mappings, where the system tells.
+// countMappings counts the process's memory mappings, if the system reports them.
 func countMappings(t *testing.T) int {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/maps")

@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testLimits tests that a snippet which would never end, or take everything, ends in
-// a result that names the limit, and that the session goes on.
+// testLimits tests that a snippet that would never end, or use up everything, ends in a result that
+// names the limit, and that the session continues.
 func (s *suite) testLimits(t *testing.T) {
 	t.Run("Endless", s.testEndless)
 	t.Run("Stubborn", s.testStubborn)
@@ -30,8 +30,7 @@ type excess struct{ name, source string }
 
 var timeLimits = []tiers.Limit{tiers.LimitWall, tiers.LimitActive}
 
-// testExcesses runs each snippet under limits that stop it.
-// See stopped for what must come of it.
+// testExcesses runs each snippet under limits that stop it. See stopped for the required outcome.
 func (s *suite) testExcesses(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []excess,
 	also func(*testing.T, tiers.Result),
 ) {
@@ -82,7 +81,7 @@ await asyncio.gather(f(), f())`},
 	})
 }
 
-// testStubborn runs snippets that catch the interrupt and go on.
+// testStubborn runs snippets that catch the interrupt and continue.
 func (s *suite) testStubborn(t *testing.T) {
 	skip.Short(t, "it waits until each limit has fired")
 	s.testExcesses(t, s.stopLimits(), timeLimits, []excess{
@@ -146,7 +145,7 @@ while True:
 	}, nil)
 }
 
-// testInC runs loops in the interpreter's C code, where no interrupt is looked for.
+// testInC runs loops in the interpreter's C code, which does not check for interrupts.
 func (s *suite) testInC(t *testing.T) {
 	skip.Short(t, "it waits until each limit has fired")
 	s.testExcesses(t, s.stopLimits(), timeLimits, []excess{
@@ -207,7 +206,7 @@ await asyncio.gather(*[asyncio.sleep(3600 + i) for i in range(100)])`},
 		if !s.info.Has(tiers.FeatureAsync) {
 			t.Skip("the tier has no async")
 		}
-		// Nothing can ever end this wait: a tier may say so at once.
+		// Nothing can ever end this wait: a tier may report that at once.
 		box := s.open(t, tiers.Config{Limits: s.stopLimits()})
 		r := box.run(t, "import asyncio\nawait asyncio.Event().wait()")
 		if r.Status != tiers.StatusLimit && r.Status != tiers.StatusRaised {
@@ -252,12 +251,12 @@ f()`},
 	{"itertools.tee", "import itertools\na, b = itertools.tee(itertools.count())\nfor _ in a: pass"},
 }
 
-// testMemory floods must end in a limit or, since some allocations fail before they
-// come near it, in a plain MemoryError. Either way nothing breaks.
+// testMemory floods the memory. The floods must end in a limit or, since some allocations fail long
+// before it, in a plain MemoryError. Either way nothing breaks.
 func (s *suite) testMemory(t *testing.T) {
 	skip.UnderRace(t)
 	skip.Short(t, "it waits until each limit has fired")
-	for _, row := range floods { // each leaves memory in pieces, so none shares a sandbox
+	for _, row := range floods { // each fragments the memory, so none shares a sandbox
 		t.Run(row.name, func(t *testing.T) {
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
 			box.mustRun(t, harm.Marked)
@@ -291,8 +290,7 @@ func hasRaised(r tiers.Result, kinds ...string) bool {
 	return r.Status == tiers.StatusRaised && r.Exception != nil && slices.Contains(kinds, r.Exception.Type)
 }
 
-// testCaughtMemory leaves a session that has all its variables and most of its
-// memory.
+// testCaughtMemory must leave a session with all of its variables and most of its memory.
 func (s *suite) testCaughtMemory(t *testing.T) {
 	skip.UnderRace(t)
 	skip.Short(t, "it waits until each limit has fired")
@@ -310,7 +308,7 @@ try:
     flood()
 except (MemoryError, OverflowError):
     caught = 'caught'
-print(caught)` // the handler still holds all memory
+print(caught)` // the handler still holds all of the memory
 
 			box.mustPrint(t, source, "caught\n")
 			box.mustPrint(t, "x = bytearray(10 << 20)\nprint(len(x), kept)", "10485760 {'since': 'snippet 1'}\n")
@@ -318,7 +316,8 @@ print(caught)` // the handler still holds all memory
 	}
 }
 
-// testOutput floods stdout, which is kept up to the limit and counted beyond it; the snippet goes on.
+// testOutput floods stdout, which is kept up to the limit and counted beyond it; the snippet
+// continues.
 func (s *suite) testOutput(t *testing.T) {
 	const limit = 1000
 	box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit}})

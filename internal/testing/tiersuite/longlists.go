@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// wantsLists are uses of lines that nothing but a list will do for.
+// wantsLists are uses of lines that require a real list.
 const wantsLists = `
 import io, json, pickle, pprint
 uses = [
@@ -32,7 +32,7 @@ for k, use in enumerate(uses):
                 print("use", k, error)
 print(len(uses))`
 
-// answersAsList are uses for which a sequence will do. They give what the list would give.
+// answersAsList are uses for which a sequence suffices. They yield the same as the list.
 const answersAsList = `
 import collections, itertools, random
 x, y = lines[:2]
@@ -86,8 +86,8 @@ for change in (
 seen(lines[:2])
 FINAL({"all": len(context.splitlines()), "some": context.split("\n")[:1]})`
 
-// testLongLists: a list that would not fit into the memory is a sequence. It leaves the sandbox
-// as the list, or as an error that says what to do.
+// testLongLists: a list that would not fit into memory is a sequence. It leaves the sandbox as the
+// list, or as an error that explains what to do.
 func (s *suite) testLongLists(t *testing.T) {
 	skip.Short(t, "it makes lists of a million lines")
 	in, _ := makeFileInput(t, []byte(strings.Repeat("x234567\ny234567\n", 600_000)))

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// LongTexts tests the long texts of a tier whose guests map files of the host, by any CPython. A
-// mistake there would change or end the interpreter.
+// LongTexts tests the long texts of a tier whose guests map files of the host, with any CPython. A
+// mistake there would change or crash the interpreter.
 func LongTexts(t *testing.T, tier tiers.Tier) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has links to files without a name")
@@ -31,13 +31,13 @@ func LongTexts(t *testing.T, tier tiers.Tier) {
 // formLength is the length in characters of the texts of testForms.
 const formLength = 9_000_000
 
-// makeForm returns a text of a letter, and of ASCII in its second half.
+// makeForm returns a text of one letter, with ASCII in its second half.
 func makeForm(letter string) []byte {
 	return []byte(strings.Repeat(letter, formLength/2) + strings.Repeat("012345678\n", formLength/20))
 }
 
-// testForms compares texts of each form that a str can have, and their parts in that form and in
-// a narrower one, with a copy.
+// testForms compares texts in each form that a str can have, and their parts in that form and in a
+// narrower one, with a copy.
 func (s *suite) testForms(t *testing.T) {
 	cfg := tiers.Config{Limits: tiers.Limits{Memory: 1 << 30, Wall: s.opt.Patience}}
 	for _, letter := range []string{"z", "é", "Ω", "𝄞"} {
@@ -65,8 +65,8 @@ for text in context_0, context_1, context_2, context_3:
 		"True\n", formLength), 4))
 }
 
-// testReuse makes thousands of parts, of which some stay in use: these must not change, and the
-// others must not take memory for good.
+// testReuse makes thousands of parts, some of which stay in use: these must not change, and the
+// others must not occupy memory permanently.
 func (s *suite) testReuse(t *testing.T) {
 	in, _ := makeFileInput(t, makeForm("Ω"))
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{Memory: 256 << 20}})
@@ -87,7 +87,7 @@ print(wrong, len(kept), all(part == context[i : i + 2_000_000 + i] for i, part i
 print(sum(type(o) is type(context) for o in gc.get_objects()) < 500)`, "[] 90 True\nTrue\n")
 }
 
-// testRestoredText looks at a text and a part after the process has ended.
+// testRestoredText checks a text and a part after the process has ended.
 func (s *suite) testRestoredText(t *testing.T) {
 	in, _ := makeFileInput(t, makeForm("é"))
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}})
@@ -104,8 +104,8 @@ func (s *suite) testRestoredText(t *testing.T) {
 	box.mustPrint(t, look, looked)
 }
 
-// testTextBeyondMemory reads a text that has more bytes than all processes of the session may
-// have, from the disk. The limit is as strict as before.
+// testTextBeyondMemory reads a text from the disk that has more bytes than the session's processes
+// may use. The limit is as strict as before.
 func (s *suite) testTextBeyondMemory(t *testing.T) {
 	const size, limit = 160 << 20, 40 << 20
 	line := "one line of the text, and the end of it\n"
@@ -124,14 +124,14 @@ func (s *suite) testTextBeyondMemory(t *testing.T) {
 	box.mustPrint(t, "print(isinstance(context, str), repr(context[-6:]))", `True 'of it\n'`+"\n")
 }
 
-// evict takes the files of texts with that size out of the page cache.
+// evict drops the files of texts with that size from the page cache.
 func evict(t *testing.T, size int64) {
 	t.Helper()
 	evicted := 0
 	for _, name := range textFiles(t) {
 		f, err := os.Open(name)
 		if err != nil {
-			continue // of another session, which has ended
+			continue // from another session, which has ended
 		}
 		info, err := f.Stat()
 		if err == nil && info.Size() == size {
@@ -150,7 +150,7 @@ func evict(t *testing.T, size int64) {
 	}
 }
 
-// textFiles are the files of the texts of all sessions.
+// textFiles returns the files of the texts of all sessions.
 func textFiles(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(os.TempDir(), "rlm-texts-*", "texts", "*"))
@@ -160,7 +160,8 @@ func textFiles(t *testing.T) []string {
 	return all
 }
 
-// testTextFiles lets a snippet write to a text that another session reads, in each way there is.
+// testTextFiles makes a snippet try to write to a text that another session reads, in every
+// possible way.
 func (s *suite) testTextFiles(t *testing.T) {
 	in, _ := makeFileInput(t, makeForm("a"))
 	var boxes []*session

@@ -14,15 +14,15 @@ import (
 
 const (
 	moveDir = "testdata/move"
-	// moveMark parts a script into snippets. The session moves at each mark.
+	// moveMark separates the snippets of a script. The session moves at each mark.
 	moveMark = "# --- the next snippet ---\n"
 )
 
-// moveSince are the minor versions of CPython 3 that scripts need.
+// moveSince are the minor versions of CPython 3 that scripts require.
 var moveSince = map[string]int{"classes": 11}
 
-// testMove runs each script of testdata/move snippet by snippet, every one in a new
-// sandbox to which the namespace of the last has moved.
+// testMove runs each script of testdata/move snippet by snippet, each in a new sandbox to which the
+// namespace of the previous one has moved.
 func (s *suite) testMove(t *testing.T) {
 	for _, name := range listCases(t, moveDir) {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +92,8 @@ func moveTo(t *testing.T, from, to *session) tiers.Report {
 	return report
 }
 
-// testLeftBehind moves what cannot move: it is named, it says so when it is used,
-// and everything beside it arrives.
+// testLeftBehind moves a value that cannot move: the report names it, using it raises an
+// explanation, and everything else arrives.
 func (s *suite) testLeftBehind(t *testing.T) {
 	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
 	from.mustRun(t, `import math, threading
@@ -138,8 +138,8 @@ func asExporter(t *testing.T, b *session) tiers.Exporter {
 	return e
 }
 
-// testFailsThere moves a value that can be written and cannot be read: only it is
-// lost, and what shares parts with others keeps doing so.
+// testFailsThere moves a value that can be written but not read: only this value is lost, and
+// others that share parts continue to share them.
 func (s *suite) testFailsThere(t *testing.T) {
 	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
 	from.mustRun(t, `class Once:
@@ -162,10 +162,10 @@ after = {'y': shared, 'words': ['a', 'b'], 'z': before}`)
 		"{'x': [1, 2]} {'y': [1, 2], 'words': ['a', 'b'], 'z': {'x': [1, 2]}} True\n")
 }
 
-// testNeverEnds moves variables that take for ever to be written or to be read: they are
-// left behind, each after a time of its own, and the others arrive.
+// testNeverEnds moves variables that take forever to be written or to be read: they are left
+// behind, each after its own time limit, and the others arrive.
 func (s *suite) testNeverEnds(t *testing.T) {
-	// a busy machine takes some of what a variable gets
+	// a busy machine uses up part of a variable's time
 	cfg := tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}}
 	from, to := s.open(t, cfg), s.open(t, cfg)
 	from.mustRun(t, "def spin():\n    while True: pass\nclass There:\n    def __reduce__(self): return spin, ()\n"+
@@ -193,8 +193,8 @@ func (s *suite) testNeverEnds(t *testing.T) {
 	from.mustPrint(t, "print(type(here), after)", "<class '__main__.Here'> [[1]]\n")
 }
 
-// testInterruptedLate moves a variable whose time ends when it has just been copied. What
-// happens then must not be interrupted: a profiler makes it last until the time is over.
+// testInterruptedLate moves a variable whose time ends just after it has been copied. The following
+// steps must not be interrupted: a profiler makes the copying last until the time is over.
 func (s *suite) testInterruptedLate(t *testing.T) {
 	cfg := tiers.Config{Limits: tiers.Limits{Wall: 2 * time.Second}}
 	from, to := s.open(t, cfg), s.open(t, cfg)
@@ -215,8 +215,8 @@ late, after = Late(), [1]`)
 	to.mustPrint(t, "print(type(late).__name__, after)", "Late [1]\n")
 }
 
-// testUnstoppable exports a variable in C code that heeds no interrupt: that fails, and the
-// session goes on with all that it had.
+// testUnstoppable exports a variable in C code that ignores interrupts: the export fails, and the
+// session continues with everything that it had.
 func (s *suite) testUnstoppable(t *testing.T) {
 	from := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: time.Second}})
 	from.mustRun(t, `import collections, itertools
@@ -233,7 +233,7 @@ kept, bad = [1], Bad()`)
 	to.mustPrint(t, "print(kept)", "[1]\n")
 }
 
-// testManyLeftBehind moves more lost values than a report names: it counts the others by type.
+// testManyLeftBehind moves more lost values than a report names: it counts the rest by type.
 func (s *suite) testManyLeftBehind(t *testing.T) {
 	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
 	from.mustRun(t, `class Odd:
@@ -269,8 +269,8 @@ type exactExporter interface {
 	ExportExact(ctx context.Context) (tiers.State, error)
 }
 
-// testExactStates restores states with what the tier adds for itself. A damaged addition, or one of
-// another tier, is of no use, and then the state is the portable one.
+// testExactStates restores states with the tier's private addition. A damaged addition, or one of
+// another tier, is ignored, and the state is then the portable one.
 func (s *suite) testExactStates(t *testing.T) {
 	from := s.open(t, emptyConfig())
 	exporter, can := from.box.(exactExporter)

@@ -26,11 +26,12 @@ const (
 	betweenCells   = "# %%"
 )
 
-// hugeTexts is the variable of a run that also compares texts of 1 GiB, as `make huge` does.
+// hugeTexts is the environment variable for a run that also compares texts of 1 GiB, such as `make
+// huge`.
 const hugeTexts = "RLM_HUGE_TEXTS"
 
-// textSizes are the sizes of the texts that are compared, in bytes: one that a guest gets as it
-// is, one that is mapped, and the size of the demo.
+// textSizes returns the sizes of the texts to compare, in bytes: one that a guest receives
+// unchanged, one that is mapped, and the size of the demo.
 func textSizes(t *testing.T) map[string]int64 {
 	t.Helper()
 	sizes := map[string]int64{"1KB": 1 << 10}
@@ -43,11 +44,11 @@ func textSizes(t *testing.T) map[string]int64 {
 	return sizes
 }
 
-// cellRan is what one cell printed, and how it failed: "ValueError: message".
+// cellRan is the output of one cell, and its failure: "ValueError: message".
 type cellRan [2]string
 
 // TestTheNotebook runs a session of the kind that models write, in tier wasm and in CPython, on
-// texts of each size. What each cell prints and raises must be the same.
+// texts of each size. Each cell must print and raise the same.
 func TestTheNotebook(t *testing.T) {
 	python, tier := skip.WithoutCPython(t), openWasm(t)
 	source, err := os.ReadFile(notebookCells)
@@ -101,7 +102,7 @@ func askCPython(t *testing.T, python string, into any, args ...string) {
 	}
 }
 
-// runCPython reads the JSON that a script in CPython prints.
+// runCPython decodes the JSON printed by a script in CPython.
 func runCPython(ctx context.Context, python string, into any, args ...string) error {
 	cmd := exec.CommandContext(ctx, python, append([]string{"-I", "-X", "utf8"}, args...)...)
 	var stderr bytes.Buffer
@@ -152,9 +153,9 @@ func writeFile(t *testing.T, write func(io.Writer) error) string {
 	return path
 }
 
-// writeTickets writes about size bytes of a help desk's export: fields, logs, JSON, CSV and
-// prose, with a byte order mark, both line ends, NUL, bytes that are not UTF-8, and letters of
-// several scripts. One ticket has a needle.
+// writeTickets writes about size bytes of a help desk's export: fields, logs, JSON, CSV and prose,
+// with a byte order mark, both line ends, NUL, bytes that are not UTF-8, and letters of several
+// scripts. One ticket contains a needle.
 func writeTickets(w io.Writer, size int64) error {
 	titles := []string{
 		"Refund not received", "Cannot log in", "Timeout while exporting", "Wrong amount on the invoice",

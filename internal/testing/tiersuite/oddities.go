@@ -1,8 +1,7 @@
 package tiersuite
 
-// oddities do no harm to a plain session of CPython. They are what a tier's own
-// runtime must be careful with: names and modules that it uses, objects that it
-// looks at, code that it takes over.
+// oddities are harmless in a plain session of CPython. A tier's own runtime must handle them
+// carefully: names and modules that it uses, objects that it inspects, code that it replaces.
 var oddities = []excess{
 	{"another encoding on stdout", `import sys
 try: sys.stdout.reconfigure(encoding='ascii', errors='strict')

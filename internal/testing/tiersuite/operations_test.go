@@ -20,8 +20,8 @@ import (
 
 const operationsScript = "testdata/operations.py"
 
-// TestEveryOperation compares what expressions over a text give in tier wasm with what they give
-// in CPython that has read the same file. In a sandbox of 1 GiB, some results do not fit.
+// TestEveryOperation compares the values of expressions over a text in tier wasm with those in
+// CPython over the same file. In a sandbox of 1 GiB, some results do not fit.
 func TestEveryOperation(t *testing.T) {
 	skip.UnderRace(t)
 	python, tier := skip.WithoutCPython(t), openWasm(t)
@@ -30,7 +30,7 @@ func TestEveryOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	const small = 1 << 10 // the suite of each tier has 9 MB
+	const small = 1 << 10 // the suite of each tier uses 9 MB
 	sizes := map[string]int{"1KB": small}
 	if os.Getenv(hugeTexts) != "" {
 		sizes["1GiB"] = 1 << 30
@@ -69,7 +69,7 @@ func TestEveryOperation(t *testing.T) {
 				for i, e := range asked {
 					switch {
 					case isTooLong[want[i]] && isHuge:
-						noRoom = append(noRoom, e) // in CPython, which has the machine's memory
+						noRoom = append(noRoom, e) // in CPython, which can use all of the machine's memory
 					case isTooLong[got[i]] && isHuge:
 						tooLong = append(tooLong, e)
 					case got[i] != want[i]:
@@ -88,10 +88,10 @@ func TestEveryOperation(t *testing.T) {
 	}
 }
 
-// isTooLong are outcomes of operations whose result does not fit the sandbox.
+// isTooLong lists the outcomes of operations whose result does not fit into the sandbox.
 var isTooLong = map[string]bool{"raises MemoryError": true, "raises OverflowError": true}
 
-// evaluate returns the outcomes of expressions over the context, of some in each snippet.
+// evaluate returns the outcomes of expressions over the context, several per snippet.
 func evaluate(
 	t *testing.T, box tiers.Sandbox, script string, expressions []string, atOnce int,
 ) (outcomes []string) {

@@ -20,8 +20,8 @@ import (
 // ownTests is the folder of the script that runs all of CPython's own tests.
 const ownTests = "../../../scripts/cpython-tests"
 
-// quickTests are modules of CPython's own tests that take few seconds, and depend on no clock:
-// syntax, objects, calls, numbers, text, collections, and some of the standard library. They
+// quickTests are modules of CPython's own tests that take few seconds, and do not depend on a
+// clock: syntax, objects, calls, numbers, text, collections, and some of the standard library. They
 // share a session.
 var quickTests = strings.Fields(`
 	test_grammar test_patma test_exceptions test_generators test_coroutines test_contextlib
@@ -30,8 +30,8 @@ var quickTests = strings.Fields(`
 	test_functools test_textwrap test_marshal`)
 
 // TestCPythonsOwnTests runs quick modules of CPython's own tests in both engines of tier wasm, in
-// deterministic sessions. What fails must be expected, and the engines must agree in every result,
-// in fuel and in memory. scripts/cpython-tests.sh runs all modules.
+// deterministic sessions. All failures must be expected, and the engines must agree in every
+// result, in fuel and in memory. scripts/cpython-tests.sh runs all modules.
 func TestCPythonsOwnTests(t *testing.T) {
 	skip.Short(t, "it runs many modules of tests in both engines")
 	lib := skip.WithoutCPythonsSources(t)
@@ -61,9 +61,9 @@ func TestCPythonsOwnTests(t *testing.T) {
 	}
 }
 
-// moduleRun is what a module of tests left.
+// moduleRun is the result of a module of tests.
 type moduleRun struct {
-	report string // lines of fields between tabs, see the driver
+	report string // lines of tab-separated fields: see the driver
 	fuel   uint64
 	memory int64
 }
@@ -77,7 +77,7 @@ func openForOwnTests(t *testing.T, engine, lib string) *rlm.Session {
 	}
 	t.Cleanup(func() { _ = e.Close() })
 
-	// A context above 8 MiB makes the runtime put its own re, csv, json and io in place.
+	// A context above 8 MiB makes the runtime install its own re, csv, json and io.
 	long := rlm.Text("long", strings.Repeat("x", 9_000_000))
 	s, err := e.Open(t.Context(), rlm.SessionConfig{
 		Contexts:      []rlm.Context{rlm.File(lib), long},
@@ -125,8 +125,8 @@ func expectedFailures(t *testing.T) map[string][]string {
 	return expected
 }
 
-// compareFailures compares the failures in a report with those that are expected. A report
-// without tests is a failure, too.
+// compareFailures compares the failures in a report with the expected ones. A report without tests
+// is a failure, too.
 func compareFailures(t *testing.T, report string, expected []string) {
 	t.Helper()
 	var failed []string

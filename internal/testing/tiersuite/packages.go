@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// packagesFolder is a folder of packages as a session may have it.
+// packagesFolder returns a folder of packages such as a session may have.
 func packagesFolder() fstest.MapFS {
 	folder := fstest.MapFS{}
 	for name, text := range map[string]string{

@@ -12,15 +12,16 @@ import (
 
 const (
 	stylesFile = "testdata/parallel.py"
-	// together is how many calls must be under way before the host answers one. With so many
-	// at a time, 64 calls of 50 ms take 0.2 s.
+	// together is how many calls must be under way before the host answers any. With that many at a
+	// time, 64 calls of 50 ms take 0.2 s.
 	together = 16
 )
 
 // Style is a style of parallel programs: a snippet that makes 64 host calls.
 type Style struct{ Name, Source string }
 
-// ListStyles returns the styles, and the snippet that prepares a session for them.
+// Answering is a host that answers llm_query(p) with "re: " + p when the function returns. The
+// function receives the number of the snippet.
 func ListStyles(t *testing.T) (prepare string, styles []Style) {
 	t.Helper()
 	prepare, text, _ := strings.Cut(readFixture(t, stylesFile), kindMark)
@@ -35,12 +36,12 @@ func ListStyles(t *testing.T) (prepare string, styles []Style) {
 // function gets the number of the snippet.
 type Answering func(ctx context.Context, snippet int) error
 
-// Config is the configuration of a session with this host.
+// Config returns the configuration of a session with this host.
 func (a Answering) Config() tiers.Config {
 	return tiers.Config{Host: a, Functions: []tiers.Function{{Name: "llm_query"}}}
 }
 
-// Call waits as the function does.
+// Call waits for the function.
 func (a Answering) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	prompt, err := textArgument(call)
 	if err != nil {
@@ -52,10 +53,10 @@ func (a Answering) Call(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	return json.Marshal("re: " + prompt)
 }
 
-// CheckAnswers follows a style, and fails unless it has all answers.
+// CheckAnswers is appended to a style, and fails unless all answers are present.
 const CheckAnswers = "\nassert sorted(answers) == sorted('re: ' + p for p in prompts), answers\n"
 
-// testParallel runs each style with a host that answers nobody before several calls are there.
+// testParallel runs each style with a host that gives no answer until several calls have arrived.
 func (s *suite) testParallel(t *testing.T) {
 	prepare, styles := ListStyles(t)
 	var meetings sync.Map // number of the snippet -> *meeting

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The functions that exist in every session: those of the guest, those that only a host
-// can answer, and those with an everyday word for a name.
+// The functions in every session: those of the guest, those that only a host can answer, and those
+// named after an everyday word.
 const (
 	guestNames = "FINAL FINAL_VAR SUBMIT SHOW_VARS"
 	hostNames  = "llm_query llm_query_batched llm_batch batch_llm_query llm_query_parallel llm_query_map " +
@@ -19,8 +19,7 @@ const (
 	protocolNames = hostNames + " " + guestNames
 )
 
-// testPersistence tests what a session keeps from snippet to snippet, and what it
-// echoes.
+// testPersistence tests what a session preserves from snippet to snippet, and what it echoes.
 func (s *suite) testPersistence(t *testing.T) {
 	t.Run("Echo", func(t *testing.T) { s.playScenarios(t, emptyConfig, echoes) })
 	t.Run("Namespace", func(t *testing.T) { s.playScenarios(t, emptyConfig, namespaces) })
@@ -240,8 +239,8 @@ ValueError: bare`}},
 	}},
 }
 
-// testReserved overwrites and deletes every name of the protocol, by all means that
-// a snippet has, and looks whether the next snippet finds it again.
+// testReserved overwrites and deletes every name of the protocol, by every means available to a
+// snippet, and checks that the next snippet finds it again.
 func (s *suite) testReserved(t *testing.T) {
 	cfg := func() tiers.Config {
 		cfg := tiers.Config{
@@ -283,8 +282,8 @@ with contextlib.nullcontext(1) as context: pass`,
 	s.playScenarios(t, cfg, scenarios)
 }
 
-// testCommon takes the everyday words among the names, and those of functions that the host
-// does not offer: they are the user's from then on.
+// testCommon rebinds the everyday words among the names, and those of functions that the host does
+// not offer: the bindings then persist.
 func (s *suite) testCommon(t *testing.T) {
 	offered := func() tiers.Config {
 		cfg := newHost().config()

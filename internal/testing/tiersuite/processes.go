@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testProcesses tests child processes beside the tier's own event loop, or what a tier
-// without processes says of them.
+// testProcesses tests child processes beside the tier's own event loop, or the errors of a tier
+// without processes.
 func (s *suite) testProcesses(t *testing.T) {
 	if !s.info.Has(tiers.FeatureProcesses) {
 		s.playScenarios(t, emptyConfig, noProcesses)
@@ -20,7 +20,7 @@ func (s *suite) testProcesses(t *testing.T) {
 	t.Run("Forked", s.testForkedProcess)
 }
 
-// noProcesses are scenarios of a tier without processes.
+// noProcesses are scenarios for a tier without processes.
 var noProcesses = []scenario{
 	single("asyncio says where processes are", step{
 		source: "import asyncio\nawait asyncio.create_subprocess_exec('true')", raises: "OSError",
@@ -32,7 +32,7 @@ var noProcesses = []scenario{
 	}),
 }
 
-// processes are scenarios of a tier that has them.
+// processes are scenarios for a tier with processes.
 var processes = []scenario{
 	{name: "asyncio starts a process", steps: []step{
 		{
@@ -57,8 +57,7 @@ p.kill()
 print(await p.wait())`, out: "-9\n"}),
 }
 
-// testForkedProcess looks at a short and at a long context in a process that the snippet
-// forks.
+// testForkedProcess reads a short and a long context in a process forked by the snippet.
 func (s *suite) testForkedProcess(t *testing.T) {
 	skip.Short(t, "it reads a long context")
 	long, _ := makeFileInput(t, []byte(strings.Repeat("long ", lazy/4)))

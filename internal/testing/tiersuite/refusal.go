@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// asRefusal returns the rejection that err is, if the tier may reject snippets and
-// this one never ran. Anything else is judged as for every tier.
+// asRefusal returns err as a rejection, if the tier may reject snippets and this one never ran.
+// Anything else is judged as for every tier.
 func (s *suite) asRefusal(err error) *tiers.RejectedError {
 	var broken *tiers.BrokenError
 	var rejected *tiers.RejectedError
@@ -21,7 +21,7 @@ func (s *suite) asRefusal(err error) *tiers.RejectedError {
 	return rejected
 }
 
-// skipRefused skips the test if err is a rejection that is allowed.
+// skipRefused skips the test if err is an allowed rejection.
 func (s *suite) skipRefused(t *testing.T, err error) {
 	t.Helper()
 	if r := s.asRefusal(err); r != nil {
@@ -29,8 +29,8 @@ func (s *suite) skipRefused(t *testing.T, err error) {
 	}
 }
 
-// tryJob runs a job. If the tier may and does reject it, the test is skipped, once
-// it is clear that the session lives.
+// tryJob runs a job. If the tier may and does reject it, the test is skipped, after a check that
+// the session is alive.
 func (s *session) tryJob(ctx context.Context, t *testing.T, job tiers.Job) (tiers.Result, error) {
 	t.Helper()
 	s.share.note(t)
@@ -47,8 +47,8 @@ func (s *session) tryJob(ctx context.Context, t *testing.T, job tiers.Job) (tier
 	return r, err
 }
 
-// testMissing runs rejectable snippets that want a module which no tier has: only one that
-// cannot do without is rejected.
+// testMissing runs rejectable snippets that import a module that no tier has: only a snippet that
+// cannot do without it is rejected.
 func (s *suite) testMissing(t *testing.T) {
 	if s.opt.MinAccepted > 0 {
 		t.Skip("the tier rejects what it cannot run before it runs")
@@ -82,7 +82,7 @@ func (s *suite) testMissing(t *testing.T) {
 	}
 }
 
-// share counts the tests that ran snippets, and of them those that were skipped.
+// share counts the tests that ran snippets, and how many of them were skipped.
 type share struct {
 	mu      sync.Mutex
 	tests   map[string]struct{}
@@ -105,8 +105,7 @@ func (c *share) note(t *testing.T) {
 	})
 }
 
-// testAccepted fails the test if the tier has rejected so much that passing the
-// suite says little.
+// testAccepted fails the test if the tier has rejected so much that passing the suite means little.
 func (s *suite) testAccepted(t *testing.T) {
 	c := &s.share
 	ran := len(c.tests) - c.skipped

@@ -14,8 +14,8 @@ import (
 
 const outDir = "testdata/out"
 
-// testResults tests the results that are no output: the value of the last expression,
-// artefacts, answers of bytes.
+// testResults tests the results that are not output: the value of the last expression, artefacts,
+// answers of bytes.
 func (s *suite) testResults(t *testing.T) {
 	t.Run("echo", s.testEcho)
 	t.Run("artefacts", s.testArtefacts)
@@ -43,7 +43,7 @@ func (s *suite) testEcho(t *testing.T) {
 	}
 }
 
-// shownSource defines a class whose instances have the forms that notebooks show.
+// shownSource defines a class whose instances have the representations that notebooks display.
 const shownSource = `class Shown:
     def __init__(self, **forms): self.__dict__.update(forms)
     def __repr__(self): return 'Shown()'

@@ -10,24 +10,24 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// step is one snippet of a scenario, and what must come of it.
+// step is one snippet of a scenario, with its required outcome.
 type step struct {
 	source string
 	// out is the exact stdout.
 	out string
-	// says are texts that must occur in what the snippet put out, wherever:
-	// stdout, stderr, the exception's message or its traceback.
+	// says are texts that must occur anywhere in the snippet's output: stdout, stderr, the
+	// exception's message or its traceback.
 	says []string
 	// hides are texts that must not occur there.
 	hides []string
-	// anyOut admits every stdout.
+	// anyOut accepts any stdout.
 	anyOut bool
-	// status is how the snippet ends; empty is ok.
+	// status is how the snippet ends; empty means ok.
 	status tiers.Status
 	// raises is the class of the exception that leaves the snippet; it implies
 	// the status.
 	raises string
-	// final is the answer given, as JSON; empty is none.
+	// final is the answer given, as JSON; empty means none.
 	final string
 	// named is the final answer's variable.
 	named string
@@ -37,14 +37,14 @@ type step struct {
 type scenario struct {
 	name  string
 	needs tiers.Feature
-	since int // minor version of CPython 3 that it needs
+	since int // the minor version of CPython 3 that it requires
 	steps []step
 }
 
 // single returns a scenario of one snippet.
 func single(name string, st step) scenario { return scenario{name: name, steps: []step{st}} }
 
-// playScenarios runs each scenario in a sandbox of its own, or as each says.
+// playScenarios runs each scenario in a separate sandbox, or as the scenario specifies.
 func (s *suite) playScenarios(t *testing.T, cfg func() tiers.Config, scenarios []scenario) {
 	names := make([]string, len(scenarios))
 	for i, sc := range scenarios {
@@ -151,7 +151,7 @@ func quote(s string) string {
 	return strconv.Quote(excerpt(s))
 }
 
-// sameJSON compares JSON texts by value, numbers by their digits.
+// sameJSON compares JSON texts by value, and numbers by their digits.
 func sameJSON(a, b string) bool {
 	x, errX := canonical(a)
 	y, errY := canonical(b)

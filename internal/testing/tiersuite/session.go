@@ -15,14 +15,14 @@ import (
 type session struct {
 	*suite
 	box   tiers.Sandbox
-	brief bool  // its wall limit is one that a busy machine uses up
-	ran   int   // snippets
-	kept  int   // the snippet that has set the variable of marked
-	lost  []int // snippets that a snippet which was repeated has cost
+	brief bool  // its wall limit is so short that a busy machine can use it up
+	ran   int   // number of snippets
+	kept  int   // the snippet that set the variable of marked
+	lost  []int // snippets lost by a repeated snippet
 }
 
-// open starts a sandbox that is closed at the end of the test. The test then runs
-// beside others, if the tier's options say so.
+// open starts a sandbox that is closed at the end of the test. From then on, the test runs in
+// parallel with others, if the tier's options allow it.
 func (s *suite) open(t *testing.T, cfg tiers.Config) *session {
 	t.Helper()
 	s.runBeside(t)
@@ -40,9 +40,9 @@ func (s *suite) open(t *testing.T, cfg tiers.Config) *session {
 	return &session{suite: s, box: box, brief: cfg.Limits.Wall > 0 && cfg.Limits.Wall < briefly}
 }
 
-// A snippet may have to wait longer for a processor than a brief limit lets it run.
-// That is no fault of the tier's, so one that must run to its end is then repeated;
-// a tier that is at fault fails each time.
+// A snippet may have to wait longer for a processor than a brief limit lets it run. That is not the
+// tier's fault, so a snippet that must run to its end is then repeated; a faulty tier fails each
+// time.
 const (
 	briefly  = 10 * time.Second
 	mostRuns = 5
@@ -91,7 +91,7 @@ func (s *session) mustPrint(t *testing.T, source, want string) {
 	}
 }
 
-// checkAlive fails the test if the session does not run a further snippet.
+// checkAlive fails the test if the session cannot run another snippet.
 func (s *session) checkAlive(t *testing.T) {
 	t.Helper()
 	r := s.mustRun(t, `print("alive")`)
@@ -100,8 +100,8 @@ func (s *session) checkAlive(t *testing.T) {
 	}
 }
 
-// checkHonest fails the test if what a result says of the session's state is not so:
-// the variable of snippet 1 is there, or reported as lost.
+// checkHonest fails the test if a result misreports the session's state: the variable of snippet 1
+// must exist, or be reported as lost.
 func (s *session) checkHonest(t *testing.T, after tiers.Result) {
 	t.Helper()
 	r := s.mustRun(t, "try:\n    print(kept == {'since': 'snippet 1'})\nexcept NameError:\n    print('gone')")
@@ -116,7 +116,7 @@ func (s *session) checkHonest(t *testing.T, after tiers.Result) {
 	}
 }
 
-// checkForm checks what holds for every result.
+// checkForm checks the invariants of every result.
 func checkForm(t *testing.T, r tiers.Result) {
 	t.Helper()
 	excepted := r.Status == tiers.StatusRaised || r.Status == tiers.StatusExited || r.Status == tiers.StatusCrashed
@@ -140,7 +140,7 @@ var statuses = []tiers.Status{
 	tiers.StatusOK, tiers.StatusRaised, tiers.StatusExited, tiers.StatusLimit, tiers.StatusCrashed,
 }
 
-// describe shows a result in a failure's message.
+// describe formats a result for a failure message.
 func describe(r tiers.Result) string {
 	var b strings.Builder
 	b.WriteString("status " + string(r.Status))

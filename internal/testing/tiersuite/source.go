@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testSource tests snippets whose text is odd.
+// testSource tests snippets with unusual text.
 func (s *suite) testSource(t *testing.T) {
 	t.Run("Odd", func(t *testing.T) { s.playScenarios(t, emptyConfig, oddSources) })
 	t.Run("Bytes", s.testSourceBytes)
@@ -77,8 +77,8 @@ print(repr(f()))`, out: "'\\n  two\\nnone\\n    '\n"}),
 	}},
 }
 
-// testSourceBytes runs snippets that are not UTF-8. They are refused by an exception,
-// as CPython does, or read somehow; they break nothing.
+// testSourceBytes runs snippets that are not UTF-8. They are refused by an exception, as in
+// CPython, or read somehow; they break nothing.
 func (s *suite) testSourceBytes(t *testing.T) {
 	for name, source := range map[string]string{
 		"an invalid byte in a string":  "print('\xff')",

@@ -8,9 +8,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// spoilers are snippets after which a careless tier could save no variable of the session: odd names
-// in all places, and objects that do something else than expected when they are looked at. The name
-// of the loss, if there is one, has names.
+// spoilers are snippets after which a careless tier could not save any variable of the session: odd
+// names in all places, and objects that misbehave when inspected. The name of the loss, if there is
+// one, contains names.
 var spoilers = []struct{ name, source, use, names string }{
 	{"a name with a lone surrogate", `globals()["\ud800"] = [work]`, `globals()["\ud800"][0] is work`, ""},
 	{
@@ -126,7 +126,7 @@ copyreg.dispatch_table = 5`, `True`, ""},
 linecache.cache["<snippet 1>"] = (1, None, [5], 4); linecache.cache[5] = ()`, `True`, ""},
 }
 
-// evil is a class whose instances fail when they are compared.
+// evil is a class whose instances fail when compared.
 const evil = `class Evil:
     def __init__(self, n): self.n = n
     def __hash__(self): return 1
@@ -134,8 +134,8 @@ const evil = `class Evil:
     __ne__ = __eq__
 `
 
-// testSpoilers moves sessions after such snippets. All other variables arrive, and what a snippet has
-// made arrives or is named.
+// testSpoilers moves sessions after such snippets. All other variables arrive, and a snippet's own
+// values arrive or are named.
 func (s *suite) testSpoilers(t *testing.T) {
 	for _, c := range spoilers {
 		t.Run(c.name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func checkSpoiler(t *testing.T, to *session, use, names string, report tiers.Rep
 	}
 }
 
-// testOddNamesAreShown lists variables whose names are no UTF-8: the host can tell them apart.
+// testOddNamesAreShown lists variables with names that are not UTF-8: the host can tell them apart.
 func (s *suite) testOddNamesAreShown(t *testing.T) {
 	box := s.open(t, emptyConfig())
 	r := box.mustRun(t, `globals().update({"\ud800": 1, "\udc80": 2, 5: 3, "plain": 4})`)

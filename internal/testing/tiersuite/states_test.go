@@ -28,35 +28,35 @@ const (
 	statesPython = "/usr/bin/python3" // of tier local in the documented journey
 )
 
-// What states.py puts between kinds, and between the parts of a kind.
+// The separators that states.py writes between kinds, and between the parts of a kind.
 const (
 	betweenKinds = "\x1e"
 	betweenParts = "\x1f"
 )
 
-// state is a kind of state: a snippet that makes it, and code that shows how it behaves.
+// state is a kind of state: a snippet that creates it, and code that shows how it behaves.
 type state struct {
 	class, name, make, use string
-	number                 string   // ends the names of its variables
-	names                  []string // under which a report may name its loss, too
+	number                 string   // the suffix of the names of its variables
+	names                  []string // names under which a report may also list its loss
 }
 
-// The classes of kinds that need a tier with processes, and one with packages as well.
+// The classes of kinds that need a tier with processes, and a tier with packages as well.
 const (
 	ofProcesses = "processes"
 	ofPackages  = "packages"
 )
 
-// The endings of a kind that has moved, from the best to the worst.
+// The endings of a kind after a move, from best to worst.
 const (
 	same   = "same"
 	named  = "named"
 	silent = "SILENT"
 )
 
-// TestEveryKindOfStateMovesOrIsNamed makes all kinds of state in one session, which then
-// goes from tier to tier and from version to version of Python. After each move, every kind
-// must behave as in the sandbox that the session left, or the report must name it.
+// TestEveryKindOfStateMovesOrIsNamed creates all kinds of state in one session, which then moves
+// from tier to tier and from version to version of Python. After each move, every kind must behave
+// as in the previous sandbox, or the report must name it.
 func TestEveryKindOfStateMovesOrIsNamed(t *testing.T) {
 	webassembly := openWasm(t)
 	kinds := generateStates(t, webassembly)
@@ -151,19 +151,19 @@ func mustRun(t *testing.T, box tiers.Sandbox, name, source string) string {
 	return r.Stdout
 }
 
-// ending says how a kind of state ended, and why.
+// ending describes how a kind of state ended, and why.
 type ending struct{ verdict, reason string }
 
-// moveStates makes the kinds in the first tier, moves them on to each other tier, and
-// returns the worst ending of each kind.
+// moveStates creates the kinds in the first tier, moves them on to each other tier, and returns the
+// worst ending of each kind.
 func moveStates(t *testing.T, kinds []state, journey ...tiers.Tier) map[string]ending {
 	t.Helper()
 	from, made := openBox(t, journey[0]), 0
 	endings := map[string]ending{}
 	for i, tier := range journey[1:] {
-		// what only processes can make comes last, in the first tier that has them
+		// kinds that need processes come last, in the first tier with processes
 		for ; made < len(kinds) && (i > 0 || !needsProcesses(kinds[made])); made++ {
-			mustRun(t, from, kinds[made].name, kinds[made].make+"\npass") // else its last value would be _, too
+			mustRun(t, from, kinds[made].name, kinds[made].make+"\npass") // otherwise _ would hold its value, too
 		}
 
 		to := openBox(t, tier)
@@ -172,7 +172,7 @@ func moveStates(t *testing.T, kinds []state, journey ...tiers.Tier) map[string]e
 		before, after := useStates(t, from, kinds[:made]), useStates(t, to, kinds[:made])
 		for _, kind := range kinds[:made] {
 			if endings[kind.number].verdict == named {
-				continue // it is gone, and has been named
+				continue // it is gone, and was named
 			}
 			e := judge(kind, left, before[kind.number], after[kind.number])
 			endings[kind.number] = e
@@ -193,8 +193,8 @@ func (s state) isNamed(left tiers.Left) bool {
 	return strings.Contains(left.Name, s.number) || slices.Contains(s.names, left.Name)
 }
 
-// checkNames fails the test if the report names what no kind has made. Variables of modules
-// that the tier lacks belong to several kinds.
+// checkNames fails the test if the report names something that no kind created. Variables of
+// modules that the tier lacks belong to several kinds.
 func checkNames(t *testing.T, kinds []state, left []tiers.Left) {
 	t.Helper()
 	for _, l := range left {
@@ -233,8 +233,8 @@ func moveOn(t *testing.T, from, to tiers.Sandbox) []tiers.Left {
 	return report.Left
 }
 
-// user shows how all kinds behave. It leaves nothing in the namespace, and the session
-// keeps no source that mentions what the kinds do.
+// user shows how all kinds behave. It leaves nothing in the namespace, and no source in the session
+// that mentions what the kinds do.
 const user = `
 import sys
 namespace, found = sys.modules['__main__'].__dict__, []
@@ -250,7 +250,7 @@ for kind in uses.split('\x1e'):
 sys.stdout.write('\x1e'.join(found))
 `
 
-// useStates returns what the use of each kind shows, by its number.
+// useStates returns the behaviour that the use of each kind shows, by its number.
 func useStates(t *testing.T, box tiers.Sandbox, kinds []state) map[string]string {
 	t.Helper()
 	uses := make([]string, len(kinds))
@@ -309,7 +309,7 @@ func settleStates(t *testing.T, kinds []state, endings map[string]ending, journe
 	}
 }
 
-// describeJourney names the versions of Python with which the tables are made.
+// describeJourney names the versions of Python with which the tables are generated.
 func describeJourney(t *testing.T, journey []tiers.Tier) string {
 	t.Helper()
 	var stops []string
@@ -320,10 +320,10 @@ func describeJourney(t *testing.T, journey []tiers.Tier) string {
 	return "\nMade by a move through\n" + strings.Join(stops, ",\n") + ".\n"
 }
 
-// renderStates returns the tables: counts by class, what is named and why, all kinds.
+// renderStates returns the tables: counts by class, losses with their reasons, all kinds.
 func renderStates(kinds []state, endings map[string]ending) string {
 	var classes []string
-	counts := map[string]int{} // by class and verdict, and of all classes
+	counts := map[string]int{} // by class and verdict, and for all classes
 	for _, kind := range kinds {
 		if !slices.Contains(classes, kind.class) {
 			classes = append(classes, kind.class)

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testTables compares the rows that the host reads with those of CPython's own csv and json.
+// testTables compares the rows read by the host with those of CPython's own csv and json.
 func (s *suite) testTables(t *testing.T) {
 	t.Run("Short", s.testShortTables)
 	t.Run("Long", s.testLongTables)
@@ -22,7 +22,7 @@ func (s *suite) testTables(t *testing.T) {
 	t.Run("Files", s.testTablesOfFiles)
 }
 
-// tableScript compares the rows of the texts that are called .csv and .jsonl.
+// tableScript compares the rows of the texts named .csv and .jsonl.
 const tableScript = `
 import csv, io, itertools, json
 def outcome(make):
@@ -162,7 +162,7 @@ print(sum(row["x"] for row in context_1.json_lines() if "x" in row) > 1000)`,
 }
 
 // testLoopsOverJSONLines calls json.loads for the lines of a text, which the host then decodes
-// ahead. With another argument, json.loads is CPython's own.
+// ahead. With any other argument, json.loads is CPython's own.
 func (s *suite) testLoopsOverJSONLines(t *testing.T) {
 	skip.Short(t, "it reads long texts again and again")
 	r := rand.New(rand.NewPCG(7, 8))
@@ -204,7 +204,7 @@ for line in context_1.lines():
 print(json.loads(line)["id"], n > 100_000)`, "1 True\n")
 }
 
-// testLayouts finds out how texts are tables.
+// testLayouts determines the table layouts of texts.
 func (s *suite) testLayouts(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, prints string }{
 		"comma":     {"a.csv", "a,b\n1,2\n\n3\n", "['a', 'b'] [{'a': '1', 'b': '2'}, {'a': '3', 'b': None}]"},
@@ -251,7 +251,7 @@ func (s *suite) testTablesRefused(t *testing.T) {
 		"['in line 1 of prose.txt; json_lines(errors=\"skip\") leaves such lines out']\n")
 }
 
-// testTablesOfFiles reads tables that the host makes of a file: of bytes, and of a document.
+// testTablesOfFiles reads tables that the host makes from a file: from bytes, and from a document.
 func (s *suite) testTablesOfFiles(t *testing.T) {
 	for _, isBinary := range []bool{true, false} {
 		text := bigtext.FromBytes("book", []byte("not its rows"))

@@ -1,21 +1,20 @@
-// Package tiersuite is the suite of Python that every tier must pass. Package
-// tiers/tiertest is its public face.
+// Package tiersuite is the Python suite that every tier must pass. Package tiers/tiertest is its
+// public face.
 //
-// The language is tested in the language: testdata/lang holds a script for each
-// feature and, beside it, what CPython 3.13 prints when it runs the script.
-// testdata/raise does the same for scripts that an exception ends, and for the
-// traceback. The package's own test runs all of them on CPython, so the golden
-// files cannot drift from it; `go test ./internal/testing/tiersuite -update` writes
-// them again.
+// The language is tested in the language itself: testdata/lang contains a script for each feature
+// and, beside it, the output of CPython 3.13 for the script. testdata/raise does the same for
+// scripts that end with an exception, and for the traceback. The package's own test runs all of
+// them on CPython, so the golden files cannot drift from it; `go test ./internal/testing/tiersuite
+// -update` writes them again.
 //
-// Limits, host calls, state over several snippets and attacks do not fit into a
-// script. They are tables of Go, one file for each subject; a row is a snippet and
-// the outcome it must have. After every row that may damage a session, the suite
-// checks that the session still runs and that it reported its losses truthfully.
+// Limits, host calls, state over several snippets and attacks do not fit into a script. They are Go
+// tables, one file per subject; a row is a snippet with its required outcome. After every row that
+// may damage a session, the suite checks that the session still runs and that it reported its
+// losses truthfully.
 //
-// A group of cases is skipped if it needs a feature that the tier's Info does not
-// name. A tier that runs only a part of Python sets [Options.MinAccepted]; then a
-// rejected snippet skips its test, and the suite counts the tests that ran.
+// A group of cases is skipped if it needs a feature that the tier's Info does not list. A tier that
+// runs only a part of Python sets [Options.MinAccepted]; a rejected snippet then skips its test,
+// and the suite counts the tests that ran.
 package tiersuite
 
 import (
@@ -31,43 +30,42 @@ import (
 
 // Options describe what a tier's Info does not. The zero value runs everything.
 type Options struct {
-	// Patience bounds a single snippet, far above what any needs; a snippet that
-	// takes longer fails its case instead of the whole test. Zero is five minutes.
+	// Patience bounds a single snippet, far above what any needs; a snippet that takes longer fails
+	// its case rather than the whole test. Zero means five minutes.
 	Patience time.Duration
-	// StopAfter is the wall limit of endless snippets. Zero is 300 milliseconds; a
-	// tier with slow snippets needs more.
+	// StopAfter is the wall limit of endless snippets. Zero means 300 milliseconds; a tier with
+	// slow snippets needs more.
 	StopAfter time.Duration
-	// Memory is the memory limit of the snippets that exceed it, in bytes. Zero is
-	// 96 MiB; the snippets ask for a gibibyte.
+	// Memory is the memory limit of the snippets that exceed it, in bytes. Zero means 96 MiB; the
+	// snippets request a gibibyte.
 	Memory int64
-	// Sandboxes is the number that the leak check opens. Zero is 50.
+	// Sandboxes is the number of sandboxes that the leak check opens. Zero means 50.
 	Sandboxes int
-	// MinAccepted is for a tier that runs only a part of Python: a test is skipped
-	// if the tier rejects its snippet, and at least MinAccepted tests must run. Zero
-	// means that the tier runs all of Python, and a rejection fails.
+	// MinAccepted is for a tier that runs only a part of Python: a test is skipped if the tier
+	// rejects its snippet, and at least MinAccepted tests must run. Zero means that the tier runs
+	// all of Python, and any rejection fails.
 	MinAccepted int
-	// PythonMinor is the minor version of a CPython 3 that is not 3.13, the version
-	// of the golden files. Then only the groups run that do not depend on the
-	// version, without the rows that need a later one. Zero is 3.13.
+	// PythonMinor is the minor version of a CPython 3 other than 3.13, the version of the golden
+	// files. If set, only the groups run that do not depend on the version, without the rows that
+	// need a later one. Zero means 3.13.
 	PythonMinor int
 
-	// Parallel runs the tests of a group at the same time, as many as the test binary
-	// allows: most wait for a limit or for a process. Zero is one after the other.
+	// Parallel runs the tests of a group in parallel, as many as the test binary allows: most wait
+	// for a limit or for a process. By default they run one after another.
 	Parallel bool
-	// ShareSandboxes runs cases that leave a sandbox as it was in the same one, also
-	// for a tier whose sandboxes start slowly. A case that fails there runs again in
-	// its own sandbox, and that decides.
+	// ShareSandboxes runs cases that leave a sandbox intact in the same one. It is for tiers with
+	// slow sandboxes. A case that fails there runs again in its own sandbox, and that run decides.
 	ShareSandboxes bool
-	// KnownGuest leaves out contexts of some GiB, and some thousand expressions over long ones,
-	// with hundreds of thousands of requests: another tier compares them, whose guest has the
-	// same source.
+	// KnownGuest skips contexts of some GiB, and some thousand expressions over long ones, with
+	// hundreds of thousands of requests: they are compared in another tier whose guest has the same
+	// source.
 	KnownGuest bool
-	// KnownProcess lets attacks that lose nothing share a sandbox, and keeps whoever comes
-	// next in what they left. Another tier runs the same process and gives each attack a
-	// sandbox of its own.
+	// KnownProcess lets attacks that lose nothing share a sandbox, and leaves later cases in the
+	// state that the attacks left. Another tier runs the same process with a separate sandbox for
+	// each attack.
 	KnownProcess bool
-	// Groups, if set, are the groups that run: the tier is another one behind a wall, which passes
-	// all of them.
+	// Groups, if set, are the only groups to run: the tier is another one behind a wall, which
+	// passes all of them.
 	Groups []string
 }
 
@@ -95,7 +93,7 @@ type suite struct {
 	opt  Options
 
 	share share
-	apart sync.Map // names of the tests that run beside others
+	apart sync.Map // names of the tests that run in parallel with others
 }
 
 func newSuite(tier tiers.Tier, opt Options) *suite {
@@ -105,7 +103,7 @@ func newSuite(tier tiers.Tier, opt Options) *suite {
 	}
 }
 
-// anyPython are the groups that run on each CPython 3 alike.
+// anyPython are the groups that run alike on every CPython 3.
 var anyPython = []string{"Contract", "Persistence", "HostCalls", "Async", "Move"}
 
 // Run runs the whole suite against a tier.
@@ -159,7 +157,7 @@ func Run(t *testing.T, tier tiers.Tier, opt Options) {
 	}
 }
 
-// requireFeature skips a test of what the tier does not claim to have.
+// requireFeature skips the test if the tier does not claim a feature.
 func (s *suite) requireFeature(t *testing.T, f tiers.Feature) {
 	t.Helper()
 	if !s.info.Has(f) {
@@ -167,16 +165,15 @@ func (s *suite) requireFeature(t *testing.T, f tiers.Feature) {
 	}
 }
 
-// runBeside lets a test run at the same time as others of its group, if the tier's
-// options say so. Each has sandboxes of its own, so that it does so from the first one
-// on.
+// runBeside runs a test in parallel with others of its group, if the tier's options allow it. Each
+// test must have its own sandboxes, so it is called before the first is opened.
 func (s *suite) runBeside(t *testing.T) {
 	if s.opt.Parallel {
 		s.runParallel(t)
 	}
 }
 
-// runParallel lets a test run at the same time as others of its group.
+// runParallel runs a test in parallel with others of its group.
 func (s *suite) runParallel(t *testing.T) {
 	if _, already := s.apart.LoadOrStore(t.Name(), true); !already {
 		t.Parallel()
@@ -195,10 +192,10 @@ func (s *suite) requireUsable(t *testing.T) {
 	}
 }
 
-// stopLimits returns limits that end an endless snippet soon.
+// stopLimits returns limits that end an endless snippet quickly.
 func (s *suite) stopLimits() tiers.Limits { return tiers.Limits{Wall: s.opt.StopAfter} }
 
-// patientContext returns a context that outlasts any snippet that behaves.
+// patientContext returns a context that outlasts any well-behaved snippet.
 func (s *suite) patientContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), s.opt.Patience)
 	t.Cleanup(cancel)

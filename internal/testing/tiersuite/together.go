@@ -7,19 +7,19 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// A sandbox of a tier that starts slowly is shared by cases that leave it as it was:
-// see Options.ShareSandboxes. It proves as much, because a case that fails there is tried
-// once more in a sandbox of its own, and that decides.
+// Cases that leave a sandbox intact share the sandbox of a tier that starts slowly: see
+// Options.ShareSandboxes. This proves as much, because a case that fails there is tried once more
+// in a separate sandbox, and that decides.
 
-// remember notes the names of the namespace; tidy deletes those that came later.
+// remember records the names of the namespace; tidy deletes later ones.
 const (
 	remember = "__import__('sys').modules['_before'] = set(globals())"
 	tidy     = "(lambda g, keep: [g.pop(n) for n in list(g) if n not in keep])" +
 		"(globals(), __import__('sys').modules['_before'])\nNone"
 )
 
-// runTogether runs cases in one sandbox, in a new one after each that fails, and returns
-// those that have passed.
+// runTogether runs cases in one sandbox, with a new one after each failure, and returns those that
+// passed.
 func (s *suite) runTogether(t *testing.T, cfg tiers.Config, n int, try func(box *session, i int) bool) []bool {
 	t.Helper()
 	passed := make([]bool, n)
@@ -45,8 +45,7 @@ func (s *suite) runTogether(t *testing.T, cfg tiers.Config, n int, try func(box 
 	return passed
 }
 
-// testEach runs a test for each case. Those that pass together need no sandbox of their
-// own.
+// testEach runs a test for each case. Cases that pass together need no separate sandbox.
 func (s *suite) testEach(t *testing.T, cfg func() tiers.Config, names []string, try func(box *session, i int) bool,
 	alone func(t *testing.T, i int),
 ) {
@@ -70,8 +69,8 @@ func (s *suite) testEach(t *testing.T, cfg func() tiers.Config, names []string, 
 	}
 }
 
-// testEachExcess runs a test for each row, in a sandbox of its own or, if the tier's
-// options say so, in that of the row before, if that has lost nothing.
+// testEachExcess runs a test for each row, in a separate sandbox or, if the tier's options allow
+// it, in that of the previous row, provided that it lost nothing.
 func (s *suite) testEachExcess(t *testing.T, l tiers.Limits, rows []excess,
 	test func(t *testing.T, box *session, row excess) tiers.Result,
 ) {
@@ -85,7 +84,7 @@ func (s *suite) testEachExcess(t *testing.T, l tiers.Limits, rows []excess,
 	if !s.opt.ShareSandboxes {
 		for _, row := range rows {
 			t.Run(row.name, func(t *testing.T) {
-				if l.Wall == 0 { // or others would take its time
+				if l.Wall == 0 { // otherwise others would use up its time
 					s.runParallel(t)
 				}
 				test(t, open(t), row)

@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testForgery prints, raises and returns what looks like the runtime's own messages.
+// testForgery prints, raises and returns texts that look like the runtime's own messages.
 func (s *suite) testForgery(t *testing.T) {
 	cfg := func() tiers.Config { return newHost().config() }
 	s.playScenarios(t, cfg, []scenario{
@@ -65,8 +65,8 @@ raise MemoryError('fake')`, raises: "MemoryError"}}},
 	})
 }
 
-// requests are sent to the private module of the runtime as a snippet could send
-// them: to every function it has, as bytes, as str and in odd types.
+// wireScript sends requests to the runtime's private module as a snippet could send them: to each
+// of its functions, as bytes, as str and in odd types.
 const wireScript = `import sys
 try:
     import _rlm
@@ -81,8 +81,8 @@ functions = [f for f in vars(_rlm).values() if callable(f)] if _rlm else []
 %s
 print('survived')`
 
-// testWire sends garbage to the private module: each request must give an answer, an
-// exception or the end of the snippet.
+// testWire sends garbage to the private module: each request must result in an answer, an exception
+// or the end of the snippet.
 func (s *suite) testWire(t *testing.T) {
 	rows := map[string]string{
 		"odd types": `for f in functions:
@@ -112,7 +112,7 @@ func (s *suite) testWire(t *testing.T) {
               'a' * 1_000_000): attempt(f, 'tx0,0,5,0,10,' + p)`,
 	}
 
-	rng := rand.New(rand.NewPCG(1, 2)) // fixed: a failure must be found again
+	rng := rand.New(rand.NewPCG(1, 2)) // fixed, so that failures are reproducible
 	const ops = "ocswxzfeijdt"
 	var random strings.Builder
 	for range 3000 {
@@ -122,7 +122,7 @@ func (s *suite) testWire(t *testing.T) {
 		}
 		b[0] = ops[rng.IntN(len(ops))]
 		if b[0] == 'w' || b[0] == 'z' {
-			b[0] = 't' // a wait that succeeds would take its time
+			b[0] = 't' // a successful wait would take its time
 		}
 
 		fmt.Fprintf(&random, "for f in functions: attempt(f, bytes.fromhex('%x'))\n", b)
@@ -138,8 +138,8 @@ func (s *suite) testWire(t *testing.T) {
 			box.mustRun(t, harm.Marked)
 			r := box.run(t, fmt.Sprintf(wireScript, source))
 			t.Logf("%s %s", r.Status, r.Limit)
-			// The snippet may well have set a FINAL or reported an exception: that is
-			// its own affair, as if it had called FINAL or raised.
+			// The snippet may have set a FINAL or reported an exception. That is legitimate, as if
+			// it had called FINAL or raised.
 			box.checkAlive(t)
 			box.checkHonest(t, r)
 			box.mustPrint(t, "print(ask('still'))", "re: still\n")
@@ -147,16 +147,15 @@ func (s *suite) testWire(t *testing.T) {
 	}
 }
 
-// reaching wants something that only a tier with the feature may have. PORT is a
-// server of the host.
+// reaching attempts something that only a tier with the feature may allow. PORT is a server on the
+// host.
 type reaching struct {
 	name    string
 	feature tiers.Feature
 	source  string
 }
 
-// beyond are snippets that get what they want from a plain CPython:
-// TestReachOnCPython shows it.
+// beyond are snippets that succeed on a plain CPython: TestReachOnCPython demonstrates it.
 var beyond = []reaching{
 	{"threading", tiers.FeatureThreads, "import threading\nthreading.Thread(target=print).start()"},
 	{"_thread", tiers.FeatureThreads, "import _thread\n_thread.start_new_thread(print, ())"},
@@ -231,7 +230,7 @@ func startListener(t *testing.T) string {
 	return port
 }
 
-// testIsolation spoils one sandbox and looks at its neighbours, older and newer.
+// testIsolation spoils one sandbox and checks its neighbours, older and newer.
 func (s *suite) testIsolation(t *testing.T) {
 	older := s.open(t, emptyConfig())
 	older.mustRun(t, harm.Marked)

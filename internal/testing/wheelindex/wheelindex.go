@@ -1,5 +1,5 @@
-// Package wheelindex is a package index on this machine, for tests: PyPI's simple API as JSON,
-// with wheels that the tests make and one that PyPI has.
+// Package wheelindex is a local package index for tests: PyPI's simple API in JSON, with wheels
+// made by the tests and one from PyPI.
 package wheelindex
 
 import (
@@ -19,20 +19,21 @@ import (
 //go:embed testdata/iniconfig-2.3.1-py3-none-any.whl
 var iniconfig []byte
 
-// Official is a wheel as PyPI has it, of the package iniconfig.
+// Official returns a wheel from PyPI, of the package iniconfig.
 func Official() Wheel { return Wheel{File: "iniconfig-2.3.1-py3-none-any.whl", Data: iniconfig} }
 
 // Wheel is a file of the index.
 type Wheel struct {
-	// File is its name, and Data the file.
+	// File is its file name, and Data its content.
 	File string
 	Data []byte
-	// Digest, Python and Yanked are what the index says of it. An empty digest is the true one.
+	// Digest, Python and Yanked are the index's statements about it. An empty digest stands for the
+	// true one.
 	Digest, Python string
 	Yanked         bool
 }
 
-// Make returns a wheel of these files, whose metadata says what its name says.
+// Make returns a wheel of these files. Its metadata agrees with its name.
 func Make(file string, requires []string, files map[string]string) Wheel {
 	parts := strings.Split(file, "-")
 	name, version := parts[0], parts[1]
@@ -61,7 +62,7 @@ func Zip(files map[string]string) []byte {
 			_, err = to.Write([]byte(files[name]))
 		}
 		if err != nil {
-			panic(err) // it is written into memory
+			panic(err) // writing to memory cannot fail
 		}
 	}
 	if err := w.Close(); err != nil {
@@ -70,7 +71,7 @@ func Zip(files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// Start serves an index of these wheels. The caller closes the server. Its URL is that of the
+// Start serves an index of these wheels. The caller must close the server. Its URL is that of the
 // index.
 func Start(wheels ...Wheel) *httptest.Server {
 	type file map[string]any

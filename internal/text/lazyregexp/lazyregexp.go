@@ -1,5 +1,5 @@
-// Package lazyregexp compiles regular expressions when they are first used. A process pays at
-// its start for each one that a variable of a package compiles, and most commands use few.
+// Package lazyregexp compiles regular expressions at their first use. Each one that a package
+// variable compiles slows down the start of the process, and most commands use few.
 package lazyregexp
 
 import (
@@ -7,91 +7,91 @@ import (
 	"sync"
 )
 
-// Regexp is a regular expression that is not compiled before its first use. It has the methods
-// of [regexp.Regexp] that its users need, and is as safe for concurrent use.
+// Regexp is a regular expression that is compiled at its first use. It has the methods of
+// [regexp.Regexp] that its users need, and is as safe for concurrent use.
 type Regexp struct{ compiled func() *regexp.Regexp }
 
-// New returns a regular expression. It panics at the first use if the text is none.
+// New returns a regular expression. An invalid text causes a panic at the first use.
 func New(text string) *Regexp {
 	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })}
 }
 
-// MatchString is that of [regexp.Regexp].
+// MatchString is like that of [regexp.Regexp].
 func (re *Regexp) MatchString(s string) bool {
 	return re.compiled().MatchString(s)
 }
 
-// Match is that of [regexp.Regexp].
+// Match is like that of [regexp.Regexp].
 func (re *Regexp) Match(b []byte) bool {
 	return re.compiled().Match(b)
 }
 
-// FindIndex is that of [regexp.Regexp].
+// FindIndex is like that of [regexp.Regexp].
 func (re *Regexp) FindIndex(b []byte) []int {
 	return re.compiled().FindIndex(b)
 }
 
-// FindSubmatch is that of [regexp.Regexp].
+// FindSubmatch is like that of [regexp.Regexp].
 func (re *Regexp) FindSubmatch(b []byte) [][]byte {
 	return re.compiled().FindSubmatch(b)
 }
 
-// FindString is that of [regexp.Regexp].
+// FindString is like that of [regexp.Regexp].
 func (re *Regexp) FindString(s string) string {
 	return re.compiled().FindString(s)
 }
 
-// FindStringIndex is that of [regexp.Regexp].
+// FindStringIndex is like that of [regexp.Regexp].
 func (re *Regexp) FindStringIndex(s string) []int {
 	return re.compiled().FindStringIndex(s)
 }
 
-// FindStringSubmatch is that of [regexp.Regexp].
+// FindStringSubmatch is like that of [regexp.Regexp].
 func (re *Regexp) FindStringSubmatch(s string) []string {
 	return re.compiled().FindStringSubmatch(s)
 }
 
-// FindStringSubmatchIndex is that of [regexp.Regexp].
+// FindStringSubmatchIndex is like that of [regexp.Regexp].
 func (re *Regexp) FindStringSubmatchIndex(s string) []int {
 	return re.compiled().FindStringSubmatchIndex(s)
 }
 
-// FindAllString is that of [regexp.Regexp].
+// FindAllString is like that of [regexp.Regexp].
 func (re *Regexp) FindAllString(s string, n int) []string {
 	return re.compiled().FindAllString(s, n)
 }
 
-// FindAllStringIndex is that of [regexp.Regexp].
+// FindAllStringIndex is like that of [regexp.Regexp].
 func (re *Regexp) FindAllStringIndex(s string, n int) [][]int {
 	return re.compiled().FindAllStringIndex(s, n)
 }
 
-// FindAllStringSubmatch is that of [regexp.Regexp].
+// FindAllStringSubmatch is like that of [regexp.Regexp].
 func (re *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return re.compiled().FindAllStringSubmatch(s, n)
 }
 
-// FindAllStringSubmatchIndex is that of [regexp.Regexp].
+// FindAllStringSubmatchIndex is like that of [regexp.Regexp].
 func (re *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
 	return re.compiled().FindAllStringSubmatchIndex(s, n)
 }
 
-// ReplaceAll is that of [regexp.Regexp].
+// ReplaceAll is like that of [regexp.Regexp].
 func (re *Regexp) ReplaceAll(b, by []byte) []byte {
 	return re.compiled().ReplaceAll(b, by)
 }
 
-// ReplaceAllString is that of [regexp.Regexp].
+// ReplaceAllString is like that of [regexp.Regexp].
 func (re *Regexp) ReplaceAllString(s, by string) string {
 	return re.compiled().ReplaceAllString(s, by)
 }
 
-// ReplaceAllStringFunc is that of [regexp.Regexp].
+// ReplaceAllStringFunc is like that of [regexp.Regexp].
 func (re *Regexp) ReplaceAllStringFunc(s string, by func(string) string) string {
 	return re.compiled().ReplaceAllStringFunc(s, by)
 }
 
-// Split is that of [regexp.Regexp].
+// Split is like that of [regexp.Regexp].
 func (re *Regexp) Split(s string, n int) []string {
 	return re.compiled().Split(s, n)
 }

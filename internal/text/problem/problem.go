@@ -1,5 +1,5 @@
-// Package problem has the errors that a server sends to its clients: a status, a code for
-// programs, and a sentence that names what to change.
+// Package problem defines the errors that a server sends to its clients: a status, a code for
+// programs, and a sentence that tells the client what to change.
 package problem
 
 import (
@@ -13,22 +13,23 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Error is an error for a client. All of it is sent.
+// Error is an error for a client. All of its fields are sent.
 type Error struct {
 	Status int
 	// Code is a word for programs, such as "queue_full".
 	Code string
-	// Detail is a sentence about this case, which says what to change.
+	// Detail is a sentence about this case that tells the client what to change.
 	Detail string
-	// Param names the member of the request that is wrong, empty for none.
+	// Param names the invalid member of the request, or is empty.
 	Param string
-	// RetryAfter is when the same request may succeed, 0 if it will not.
+	// RetryAfter is the time after which the same request may succeed, or 0 if it will not.
 	RetryAfter time.Duration
-	// Effects says whether the snippet of the request has run, empty if it has none.
+	// Effects reports whether the snippet of the request has run; it is empty for a request without
+	// a snippet.
 	Effects tiers.Effects
 }
 
-// Error is the detail.
+// Error returns the detail.
 func (e *Error) Error() string { return e.Detail }
 
 // New returns an error with a formatted detail.
@@ -43,19 +44,20 @@ func Bad(param, format string, args ...any) *Error {
 	return e
 }
 
-// NotFound says that the caller has no such thing. It does not say whether others have it.
+// NotFound reports that the caller has no such object. It does not reveal whether others do.
 func NotFound(what, id string) *Error {
 	return New(http.StatusNotFound, "not_found", "there is no %s %.80q", what, id)
 }
 
-// Later returns an error of a request that may succeed after a while.
+// Later returns an error for a request that may succeed after a while.
 func Later(status int, code string, after time.Duration, format string, args ...any) *Error {
 	e := New(status, code, format, args...)
 	e.RetryAfter = after
 	return e
 }
 
-// IsOurs reports whether the log has to have the reason: the client gets a part of it.
+// IsOurs reports whether the full reason must be logged, because the client receives only a part of
+// it.
 func (e *Error) IsOurs() bool {
 	return e.Status == http.StatusInternalServerError || e.Status == http.StatusInsufficientStorage
 }
@@ -70,7 +72,7 @@ func (e *Error) SetHeader(h http.Header) {
 	}
 }
 
-// Document is an error as RFC 9457 has it.
+// Document is an error in the format of RFC 9457.
 type Document struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -78,7 +80,7 @@ type Document struct {
 	Detail string `json:"detail"`
 	Code   string `json:"code"`
 	Param  string `json:"param,omitempty"`
-	// Effects says whether the snippet of the request has run.
+	// Effects reports whether the snippet of the request has run.
 	Effects tiers.Effects `json:"effects,omitempty"`
 }
 
@@ -90,7 +92,7 @@ func (e *Error) Document() Document {
 	}
 }
 
-// Write sends the error as RFC 9457 has it.
+// Write sends the error in the format of RFC 9457.
 func (e *Error) Write(w http.ResponseWriter) {
 	body, err := json.Marshal(e.Document())
 	if err != nil {
@@ -101,5 +103,5 @@ func (e *Error) Write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(body) // a client that has gone away
+	_, _ = w.Write(body) // the client may have gone away
 }

@@ -1,11 +1,10 @@
 // Package spelling suggests the closest known name for a misspelled one.
 package spelling
 
-// maxName bounds the names that are compared, in bytes: the work grows with the product
-// of both lengths.
+// maxName bounds the names to compare, in bytes: the work grows with the product of both lengths.
 const maxName = 100
 
-// Nearest is the known name that takes the fewest changes, empty if none is near.
+// Nearest returns the known name that needs the fewest changes, or an empty string if none is near.
 func Nearest(name string, known []string) string {
 	if len(name) > maxName {
 		return ""
@@ -19,8 +18,8 @@ func Nearest(name string, known []string) string {
 	return meant
 }
 
-// Distance is the number of letters to insert, remove, replace or swap with a
-// neighbour that lead from a to b (optimal string alignment).
+// Distance returns the number of letters to insert, remove, replace or swap with a neighbour to
+// turn a into b (optimal string alignment).
 func Distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -5,13 +5,13 @@ import (
 	"unicode"
 )
 
-// maxLine is how many bytes OneLine shows.
+// maxLine bounds the text that OneLine shows, in bytes.
 const maxLine = 200
 
-// OneLine makes a short text fit for a table and a terminal: snippets are hostile.
+// OneLine makes a short text safe for a table and a terminal: snippets are hostile.
 func OneLine(text string) string { return Line(text, maxLine) }
 
-// Line makes a text of at most so many bytes fit for a table and a terminal.
+// Line cuts a text to most bytes and makes it safe for a table and a terminal.
 func Line(text string, most int) string {
 	clean := func(r rune) rune {
 		if unicode.IsControl(r) || !unicode.IsPrint(r) && r != ' ' {

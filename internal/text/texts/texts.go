@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Show is an answer as text: a string as it is, anything else as JSON.
+// Show returns an answer as text: a string as it is, anything else as JSON.
 func Show(value json.RawMessage) string {
 	var s string
 	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
@@ -14,7 +14,7 @@ func Show(value json.RawMessage) string {
 	return string(value)
 }
 
-// Quote is text as a JSON string.
+// Quote returns text as a JSON string.
 func Quote(text string) (json.RawMessage, error) {
 	data, err := json.Marshal(text)
 	if err != nil {
@@ -23,8 +23,8 @@ func Quote(text string) (json.RawMessage, error) {
 	return data, nil
 }
 
-// Truncate cuts text to at most limit characters and says how many it left out:
-// what is cut ends with "[TRUNCATED: N chars remaining]".
+// Truncate cuts text to at most limit characters and reports how many it left out: a truncated text
+// ends with "[TRUNCATED: N chars remaining]".
 func Truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -7,18 +7,18 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// thoughtTags begin and end what models think aloud. The groups before the name hold the
-// mark of an end.
+// thoughtTags match the tags around models' thoughts. The groups before the name match the mark of
+// an end tag.
 var thoughtTags = lazyregexp.New(
 	`(?i)<(/?)(?:think|thinking|thoughts?|reasoning|scratchpad|seed:think|antthinking)(?:\s[^<>\n]*)?>` +
 		`|\[(/?)THINK\]` + `|◁(/?)think▷` + `|<\|(?:(END)|START)_THINKING\|>` +
 		`|<\|(?:(end)|begin)_of_thought\|>`,
 )
 
-// DropThoughts returns a reply without what the model thought aloud: elements such as
-// <think>, and all channels of the Harmony format but the final one. A thought without an
-// end lasts to the end of the reply, and one without a beginning starts with the reply:
-// some servers send the first tag with the prompt. Tags in code are code.
+// DropThoughts returns a reply without the model's thoughts: elements such as <think>, and all
+// channels of the Harmony format except the final one. A thought without an end tag extends to the
+// end of the reply, and one without a start tag begins with the reply, because some servers send
+// the first tag with the prompt. Tags in code are left alone.
 func DropThoughts(reply string) string {
 	if isHarmony(reply) {
 		reply = readFinalChannel(reply)
@@ -65,13 +65,13 @@ func isEndTag(match []int) bool {
 	return false
 }
 
-// isQuoted reports whether a text mentions a tag: it stands between two marks that are equal.
+// isQuoted reports whether a text only mentions a tag: the tag is between two identical marks.
 func isQuoted(text string, begin, end int) bool {
 	return begin > 0 && end < len(text) && text[begin-1] == text[end] &&
 		strings.IndexByte("`'\"", text[end]) >= 0
 }
 
-// standsAlone reports whether a part of a text has its line for itself.
+// standsAlone reports whether a part of a text is alone on its line.
 func standsAlone(text string, begin, end int) bool {
 	before := strings.TrimRightFunc(text[:begin], isBlank)
 	after := strings.TrimLeftFunc(text[end:], isBlank)
@@ -81,23 +81,24 @@ func standsAlone(text string, begin, end int) bool {
 // isBlank reports whether a character is a space within a line.
 func isBlank(r rune) bool { return r != '\n' && unicode.IsSpace(r) }
 
-// fenceReader finds the closed fenced blocks of a text, from its beginning on.
+// fenceReader finds the closed fenced blocks of a text, from its beginning.
 type fenceReader struct {
 	text       string
-	next       int   // where the search goes on
-	opening    []int // the next line that may open a block, from next on
+	next       int   // where the search continues
+	opening    []int // the next line from next on that may open a block
 	begin, end int   // of the last block found
-	unclosed   int   // lines that opened a block without an end
+	unclosed   int   // number of lines that opened a block without an end
 }
 
-// maxUnclosed bounds how often the end of a block is looked for in vain, in all the rest of a
-// text. After that no place lies in a block.
+// maxUnclosed bounds how often the whole rest of a text is searched in vain for the end of a block.
+// After that, no position counts as being inside a block.
 const maxUnclosed = 10
 
 // fenceLine is a line that opens or closes a fenced block.
 var fenceLine = lazyregexp.New("(?m)^ {0,3}(`{3,}[^`\n]*|~{3,}.*)$")
 
-// covers reports whether a place lies in a closed fenced block. Places come in order.
+// covers reports whether a position is inside a closed fenced block. Positions must be passed in
+// order.
 func (r *fenceReader) covers(place int) bool {
 	for r.next <= place {
 		if r.unclosed == maxUnclosed {
@@ -123,8 +124,8 @@ func (r *fenceReader) covers(place int) bool {
 	return r.begin <= place && place < r.end
 }
 
-// findFenceLine returns the places of the next fenceLine, all of them the text's end if
-// there is none.
+// findFenceLine returns the positions of the next fenceLine, all equal to the text's end if there
+// is none.
 func findFenceLine(text string, from int) []int {
 	found := fenceLine.FindStringSubmatchIndex(text[from:])
 	if found == nil {
@@ -136,8 +137,7 @@ func findFenceLine(text string, from int) []int {
 	return found
 }
 
-// findFenceEnd returns where the block ends that an opening line begins, -1 if nothing
-// closes it.
+// findFenceEnd returns where the block begun by an opening line ends, or -1 if nothing closes it.
 func findFenceEnd(text string, at int, opening string) int {
 	marks := len(opening) - len(strings.TrimLeft(opening, opening[:1]))
 	for at < len(text) {
@@ -155,11 +155,11 @@ func findFenceEnd(text string, at int, opening string) int {
 var (
 	// harmonyMark begins or ends a message of the Harmony format, or a part of its header.
 	harmonyMark = lazyregexp.New(`<\|(?:start|end|return|call|channel|message|constrain)\|>`)
-	// harmonyStart tells a reply in that format from one that mentions it.
+	// harmonyStart distinguishes a reply in that format from one that mentions it.
 	harmonyStart = lazyregexp.New(
 		`^\s*(?:(?:assistant|analysis|commentary|final)\s*)?<\|(?:start|channel|message)\|>` +
 			`|<\|end\|>\s*<\|start\|>`)
-	// bareHarmony is a reply whose server dropped the marks.
+	// bareHarmony matches a reply from which the server dropped the marks.
 	bareHarmony = lazyregexp.New(`^\s*analysis[A-Z][\w']*,? [\w'"]`)
 )
 
@@ -187,7 +187,7 @@ func readFinalChannel(reply string) string {
 	}
 
 	for _, mark := range harmonyMark.FindAllStringIndex(reply, -1) {
-		if at == 0 && mark[0] > 0 { // the header began in the prompt
+		if at == 0 && mark[0] > 0 { // the header started in the prompt
 			inHeader = true
 		}
 		take(reply[at:mark[0]])

@@ -61,7 +61,7 @@ func TestDropThoughts(t *testing.T) {
 	}
 }
 
-// TestAFloodOfTagsIsReadOnce fails by its time limit if the work grows with the square.
+// TestAFloodOfTagsIsReadOnce exceeds its time limit if the work grows with the square.
 func TestAFloodOfTagsIsReadOnce(t *testing.T) {
 	skip.UnderRace(t)
 	for _, part := range []string{

@@ -6,7 +6,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// toolCalls are the marks around the tool calls that models write into their text.
+// toolCalls match the marks around the tool calls that models write into their text.
 var toolCalls = []struct{ begin, end *lazyregexp.Regexp }{
 	marks(`<(?:minimax:)?tool_calls?>`, `</(?:minimax:)?tool_calls?>`),
 	marks(`<(?:antml:)?function_calls?>`, `</(?:antml:)?function_calls?>`),
@@ -24,10 +24,10 @@ func marks(begin, end string) struct{ begin, end *lazyregexp.Regexp } {
 	return struct{ begin, end *lazyregexp.Regexp }{lazyregexp.New(begin), lazyregexp.New(end)}
 }
 
-// CutToolCalls returns what stands between the marks of the tool calls in a reply, and the
-// text before, between and behind them. A call may lack its end; marks in quotes are a
-// mention. Most servers take tool calls out of a reply; with others, or when no tool was
-// offered, they arrive as text.
+// CutToolCalls returns the text between the marks of the tool calls in a reply, and the text
+// before, between and after them. A call may lack its end; marks in quotes are only mentions. Most
+// servers remove tool calls from a reply; with others, or when no tool was offered, they arrive as
+// text.
 func CutToolCalls(reply string) (calls, around []string) {
 	for _, form := range toolCalls {
 		begun, at := 0, 0
@@ -56,7 +56,7 @@ func CutToolCalls(reply string) (calls, around []string) {
 	return nil, []string{reply}
 }
 
-// IsToolCall reports whether a reply has nothing but tool calls.
+// IsToolCall reports whether a reply consists only of tool calls.
 func IsToolCall(reply string) bool {
 	calls, around := CutToolCalls(reply)
 	return len(calls) > 0 && strings.TrimSpace(strings.Join(around, "")) == ""

@@ -1,6 +1,5 @@
-// Package acme gets the certificates of a server from an authority, and renews them. The
-// authority checks a name by a connection to the server itself (TLS-ALPN-01), so that no other
-// port is needed.
+// Package acme obtains a server's certificates from an authority and renews them. The authority
+// checks a name by connecting to the server itself (TLS-ALPN-01), so no other port is needed.
 package acme
 
 import (
@@ -25,11 +24,11 @@ import (
 
 // Options configure certificates.
 type Options struct {
-	// Hosts are the names of the server. No other name gets a certificate.
+	// Hosts are the names of the server. No certificate is requested for any other name.
 	Hosts []string
-	// Authority is letsencrypt, letsencrypt-staging or the https address of a directory.
+	// Authority is letsencrypt, letsencrypt-staging or the https URL of a directory.
 	Authority string
-	// Email, if set, is where the authority sends warnings.
+	// Email, if set, is the address for the authority's warnings.
 	Email string
 	// Dir is the folder of keys and certificates.
 	Dir string
@@ -38,23 +37,23 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// directories are the addresses of the authorities that have a name.
+// directories maps the names of well-known authorities to the URLs of their directories.
 var directories = map[string]string{
 	"letsencrypt":         acme.LetsEncryptURL,
 	"letsencrypt-staging": "https://acme-staging-v02.api.letsencrypt.org/directory",
 }
 
-// longest is the time for a request to the authority.
+// longest bounds a request to the authority.
 const longest = time.Minute
 
-// Certificates are those of a server.
+// Certificates manages the certificates of a server.
 type Certificates struct {
 	hosts   []string
 	manager *autocert.Manager
 	log     *slog.Logger
 }
 
-// New checks the options. Whoever calls it has accepted the terms of the authority.
+// New checks the options. Calling it implies acceptance of the authority's terms.
 func New(o Options) (*Certificates, error) {
 	directory := cmp.Or(directories[o.Authority], o.Authority)
 	parsed, err := url.Parse(directory)
@@ -71,7 +70,7 @@ func New(o Options) (*Certificates, error) {
 		}
 	}
 
-	// A folder for each authority: a certificate of the staging one must not serve clients later.
+	// Each authority has its own folder: a staging certificate must never reach real clients.
 	sum := sha256.Sum256([]byte(directory))
 	folder := filepath.Join(o.Dir, hex.EncodeToString(sum[:8]))
 	client := cmp.Or(o.Client, &http.Client{Timeout: longest})
@@ -92,9 +91,9 @@ func (c *Certificates) Config() *tls.Config {
 	return config
 }
 
-// Fetch gets the certificates that are not in the folder, so that the first clients need not
-// wait, and begins to renew all. The listener must serve. A name that fails is tried again with
-// the next connection.
+// Fetch obtains the certificates that are not in the folder yet, so that the first clients need not
+// wait, and starts renewing all of them. The listener must already be serving. If a name fails, the
+// next connection tries it again.
 func (c *Certificates) Fetch(ctx context.Context) {
 	for _, host := range c.hosts {
 		if ctx.Err() != nil {

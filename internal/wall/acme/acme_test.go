@@ -29,7 +29,7 @@ import (
 
 const name = "rlm.example.org"
 
-// authority is Pebble, the test server of Let's Encrypt: it makes certificates for names that it
+// authority is Pebble, the test server of Let's Encrypt: it issues certificates for names that it
 // has reached at a port of this machine.
 type authority struct {
 	*httptest.Server
@@ -38,7 +38,7 @@ type authority struct {
 	roots     *x509.CertPool
 }
 
-// startAuthority starts an authority. Its certificates last for some seconds.
+// startAuthority starts an authority. Its certificates are valid for a number of seconds.
 func startAuthority(t *testing.T, port int, seconds uint64) *authority {
 	t.Helper()
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
@@ -56,7 +56,7 @@ func startAuthority(t *testing.T, port int, seconds uint64) *authority {
 	return a
 }
 
-// startNames starts a name server that leads every name to this machine.
+// startNames starts a name server that resolves every name to this machine.
 func startNames(t *testing.T) (address string) {
 	t.Helper()
 	l := listen(t)
@@ -90,7 +90,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// served is a server with certificates of an authority.
+// served is a server with certificates from an authority.
 type served struct {
 	*testing.T
 
@@ -100,7 +100,7 @@ type served struct {
 	certs   *Certificates
 }
 
-// serve starts an authority, and a server that asks it.
+// serve starts an authority, and a server that uses it.
 func serve(t *testing.T, dir string, seconds uint64) *served {
 	t.Helper()
 	l := listen(t)
@@ -130,7 +130,7 @@ func serve(t *testing.T, dir string, seconds uint64) *served {
 	return &served{t, l.Addr().String(), a.roots, o, certs}
 }
 
-// connect returns the certificate that a client of a name gets and believes.
+// connect returns the certificate that a client of a name receives and trusts.
 func (s *served) connect(host string, protocols ...string) (*x509.Certificate, error) {
 	s.Helper()
 	d := tls.Dialer{Config: &tls.Config{
@@ -144,7 +144,7 @@ func (s *served) connect(host string, protocols ...string) (*x509.Certificate, e
 	return c.(*tls.Conn).ConnectionState().PeerCertificates[0], nil //nolint:forcetypeassert // documented
 }
 
-// TestACertificateIsMadeKeptAndRenewed uses an authority as a server would: it checks the name at
+// TestACertificateIsMadeKeptAndRenewed uses an authority like a real server: it checks the name at
 // the server itself.
 func TestACertificateIsMadeKeptAndRenewed(t *testing.T) {
 	dir := t.TempDir()
@@ -170,7 +170,7 @@ func TestACertificateIsMadeKeptAndRenewed(t *testing.T) {
 		}
 		later, err := s.connect(name)
 		if wrong, ok := errors.AsType[x509.CertificateInvalidError](err); ok && wrong.Reason == x509.Expired {
-			continue // a busy machine renews late, if it lives for seconds
+			continue // a busy machine renews late if a certificate is valid for seconds
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +184,7 @@ type broken struct{}
 
 func (broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("unreachable") }
 
-// TestAKeptCertificateIsUsedAgain: a second server asks no authority.
+// TestAKeptCertificateIsUsedAgain: a second server does not contact an authority.
 func TestAKeptCertificateIsUsedAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir, 3600)
@@ -207,7 +207,8 @@ func TestAKeptCertificateIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestOnlyTheNamedHostsGetCertificates: a client cannot make the server ask for other names.
+// TestOnlyTheNamedHostsGetCertificates: a client cannot make the server request certificates for
+// other names.
 func TestOnlyTheNamedHostsGetCertificates(t *testing.T) {
 	s := serve(t, t.TempDir(), 3600)
 	for _, host := range []string{"other.example.org", "x." + name, "localhost"} {
@@ -222,8 +223,8 @@ func TestOnlyTheNamedHostsGetCertificates(t *testing.T) {
 	}
 }
 
-// TestAnAuthorityThatDoesNotReachTheServerMakesNoCertificate: the failure is said, and clients
-// get no other certificate.
+// TestAnAuthorityThatDoesNotReachTheServerMakesNoCertificate: the failure is reported, and clients
+// receive no other certificate.
 func TestAnAuthorityThatDoesNotReachTheServerMakesNoCertificate(t *testing.T) {
 	closed := listen(t)
 	port := closed.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on TCP
@@ -294,7 +295,7 @@ func TestADamagedEntryIsNone(t *testing.T) {
 		damaged[at] ^= 4
 		for _, data := range [][]byte{damaged, whole[:at]} {
 			if bytes.Equal(bytes.TrimSpace(data), bytes.TrimSpace(entry)) {
-				continue // as an earlier version has written it
+				continue // as written by an earlier version
 			}
 			if err := os.WriteFile(path, data, 0o600); err != nil {
 				t.Fatal(err)

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// sealed is a cache whose entries end with their SHA-256. A damaged entry is none, so that the
-// authority gives a new one: a damaged certificate may look right and fail at the clients.
+// sealed is a cache whose entries end with their SHA-256. A damaged entry counts as missing, so the
+// authority issues a new certificate: a damaged one may look right and yet fail at the clients.
 type sealed struct {
 	autocert.Cache
 	log *slog.Logger
 }
 
-// sealBegin begins the last line of an entry. PEM ignores it.
+// sealBegin starts the last line of an entry. PEM ignores that line.
 const sealBegin = "sha256 "
 
 // Get implements [autocert.Cache].
@@ -44,7 +44,7 @@ func seal(data []byte) []byte {
 	return append(bytes.Clone(data), sealBegin+hex.EncodeToString(sum[:])+"\n"...)
 }
 
-// unseal returns the content of an entry, and whether it is what was written. Entries of an earlier
+// unseal returns the content of an entry, and reports whether it is intact. Entries of an earlier
 // version have no seal.
 func unseal(data []byte) (content []byte, isWhole bool) {
 	at := bytes.LastIndex(data, []byte(sealBegin))

@@ -14,16 +14,16 @@ import (
 	"github.com/docker/docker/api/types/filters"
 )
 
-// Container is a container that has been started.
+// Container is a started container.
 type Container struct {
-	// ID is the daemon's name for it.
+	// ID is the daemon's identifier for the container.
 	ID string
 	*streams
 	client *Client
 	began  time.Time
 }
 
-// The errors that callers distinguish.
+// Errors that callers distinguish.
 var (
 	// ErrNoImage: the image does not exist.
 	ErrNoImage = errors.New("the image does not exist")
@@ -34,12 +34,11 @@ var (
 // removeIn bounds the removal of a container that could not be started.
 const removeIn = 10 * time.Second
 
-// Start makes a container, connects its streams and starts it. It passes the container's
-// standard error to stderr, on a goroutine that ends with the streams. The context bounds the
-// start only.
+// Start creates a container, connects its streams and starts it. A goroutine passes the container's
+// standard error to stderr until the streams end. The context bounds only the start.
 //
-// After an error nothing is left, unless the daemon has not answered: then remove the
-// Spec's name later.
+// After an error nothing is left behind, unless the daemon did not answer: then remove the
+// container later, by the Spec's name.
 func (c *Client) Start(ctx context.Context, spec Spec, stderr func([]byte)) (*Container, error) {
 	ctx, cancel := context.WithTimeout(ctx, longPatience)
 	defer cancel()
@@ -75,7 +74,7 @@ func (c *Client) startMade(
 	}
 	began := time.Now()
 
-	// The streams outlive the start that ctx bounds.
+	// The streams outlive the start, which ctx bounds.
 	long := context.WithoutCancel(ctx)
 	in := container.AttachOptions{Stream: true, Stdin: true, Stdout: true}
 	out, err := c.attach(long, made.ID, in, streamOut)
@@ -116,7 +115,7 @@ func (c *Container) Signal(ctx context.Context, signal string) error {
 	defer cancel()
 
 	err := c.client.api.ContainerKill(ctx, c.ID, signal)
-	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // a conflict: it does not run
+	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // a conflict: it is not running
 		return ErrGone
 	}
 	if err != nil {
@@ -136,7 +135,7 @@ func (c *Container) Wait(ctx context.Context) (int, error) {
 	}
 }
 
-// Export returns the container's files as a tar stream.
+// Export returns the container's file tree as a tar stream.
 func (c *Container) Export(ctx context.Context) (io.ReadCloser, error) {
 	files, err := c.client.api.ContainerExport(ctx, c.ID)
 	if err != nil {
@@ -145,7 +144,7 @@ func (c *Container) Export(ctx context.Context) (io.ReadCloser, error) {
 	return files, nil
 }
 
-// Put writes the files of a tar stream into the container, whose root must be writable.
+// Put writes the files of a tar stream into the container. The container's root must be writable.
 func (c *Container) Put(ctx context.Context, files io.Reader) error {
 	err := c.client.api.CopyToContainer(ctx, c.ID, "/", files, container.CopyToContainerOptions{})
 	if err != nil {
@@ -175,7 +174,7 @@ func (c *Client) Remove(ctx context.Context, id string) error {
 			return c.explain("remove a container", err)
 		}
 
-		// A removal is under way. Until it is done, the container exists.
+		// A removal is already under way. The container exists until it is done.
 		select {
 		case <-ctx.Done():
 			return c.explain("remove a container", errors.Join(ctx.Err(), err))
@@ -184,14 +183,14 @@ func (c *Client) Remove(ctx context.Context, id string) error {
 	}
 }
 
-// Listed is a container as List finds it.
+// Listed is a container as returned by List.
 type Listed struct {
 	ID      string
 	Labels  map[string]string
 	Running bool
 }
 
-// List lists the containers that have all of the labels, including those that have ended.
+// List returns the containers that have all of the labels, including containers that have ended.
 func (c *Client) List(ctx context.Context, labels map[string]string) ([]Listed, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,11 +1,11 @@
-// Package dockerapi is the small part of Docker's API that this project uses: one hardened
-// kind of container, its standard streams, and images.
+// Package dockerapi wraps the small part of Docker's API that this project uses: one hardened kind
+// of container, its standard streams, and images.
 //
-// Only this package knows Docker's client. A container is what [Spec] says, and otherwise
-// always the same: see hardenedConfig. If the daemon accepts something with a warning, that
-// counts as a refusal, because it would not be enforced.
+// Only this package knows Docker's client. Containers differ only in their [Spec]; everything else
+// is always the same: see hardenedConfig. A daemon that accepts a setting with a warning is treated
+// as refusing it, because the setting would not be enforced.
 //
-// Every call has a deadline: a daemon that hangs is an error and does not block the caller.
+// Every call has a deadline, so a daemon that hangs causes an error and does not block the caller.
 package dockerapi
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/docker/docker/client"
 )
 
-// patience bounds a call that should take milliseconds, longPatience one that starts or
+// patience bounds a call that should take milliseconds. longPatience bounds a call that starts or
 // ends processes on a machine under load.
 const (
 	patience     = 5 * time.Second
 	longPatience = 30 * time.Second
 )
 
-// Client speaks to one daemon. It is safe for concurrent use.
+// Client talks to one daemon. It is safe for concurrent use.
 type Client struct {
 	api *client.Client
 }
 
-// hostError is the address of a daemon that cannot be used. It is an
-// errors.ErrUnsupported, so that callers can distinguish it from a daemon that does not answer.
+// hostError is the address of an unusable daemon. It matches errors.ErrUnsupported, so callers can
+// tell it from a daemon that does not answer.
 type hostError struct {
 	host, reason string
 	err          error
@@ -46,7 +46,7 @@ func (e *hostError) Unwrap() error { return e.err }
 
 func (*hostError) Is(target error) bool { return target == errors.ErrUnsupported }
 
-// New returns a client for the daemon at host, a URL as in DOCKER_HOST. Empty means the
+// New returns a client for the daemon at host, a URL as in DOCKER_HOST. An empty host means the
 // system's own socket. New does not connect. Its error wraps errors.ErrUnsupported.
 func New(host string) (*Client, error) {
 	if host == "" {
@@ -71,7 +71,7 @@ func New(host string) (*Client, error) {
 // Close closes idle connections.
 func (c *Client) Close() error { return c.api.Close() }
 
-// explain adds what to do about a daemon that is missing or does not answer.
+// explain adds advice to the error of a missing or unresponsive daemon.
 func (c *Client) explain(what string, err error) error {
 	failed := client.IsErrConnectionFailed(err)
 	denied := errors.Is(err, fs.ErrPermission) ||

@@ -94,7 +94,7 @@ type rule struct {
 	}
 }
 
-// socketRules are the rules of a container's profile about a call.
+// socketRules returns the rules of a container's profile about a call.
 func socketRules(t *testing.T, s Spec, call string) []rule {
 	t.Helper()
 	var profile struct {
@@ -157,7 +157,7 @@ func TestSocketsAreAllowedAsFarAsTheyLeadNowhere(t *testing.T) {
 		"connect",
 	); len(
 		got,
-	) != 1 { // a stream that is connected stays where it is
+	) != 1 { // a connected stream keeps its peer
 		t.Errorf("with folders: %+v", got)
 	}
 }
@@ -171,7 +171,7 @@ func contains(list []string, what string) bool {
 	return false
 }
 
-// answers is a daemon that says what a test wants of it.
+// answers starts a daemon with prepared answers.
 func answers(t *testing.T, answer map[string]string) (*Client, *[]string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "docker.sock")
@@ -343,7 +343,7 @@ func TestPiecesAreJoined(t *testing.T) {
 	}
 }
 
-// FuzzPieces reads rubbish: it ends, and gives no more than came.
+// FuzzPieces reads rubbish: it ends, and returns no more than it received.
 func FuzzPieces(f *testing.F) {
 	f.Add(piece(1, "hello"))
 	f.Add([]byte{1, 0, 0, 0, 255, 255, 255, 255, 1})
@@ -357,8 +357,8 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-// TestEachContainerHasItsUser: the number is in the configuration and on every place that can
-// be written, and a daemon that maps users gets one that it can map.
+// TestEachContainerHasItsUser: the number is in the configuration and on every writable folder, and
+// a daemon that maps users gets a number that it can map.
 func TestEachContainerHasItsUser(t *testing.T) {
 	a, b := Facts{}.NewUser(), Facts{}.NewUser()
 	if a == b || a < firstUser || a >= firstUser+usersCount {

@@ -10,44 +10,45 @@ import (
 	"github.com/docker/docker/api/types/versions"
 )
 
-// minAPI is the oldest version of the API that has everything: Docker 20.10, the first with
-// a private cgroup namespace.
+// minAPI is the oldest API version with everything that this package needs: that of Docker 20.10,
+// the first release with a private cgroup namespace.
 const minAPI = "1.41"
 
-// Facts are what a daemon says about itself.
+// Facts are what a daemon reports about itself.
 type Facts struct {
-	// Version is the daemon's, Runc that of the default runtime.
+	// Version is the daemon's version, Runc the version of the default runtime.
 	Version, Runc string
 	// CgroupVersion is "1" or "2".
 	CgroupVersion string
 	// Kernel is the release of the kernel that containers run on.
 	Kernel string
-	// Systemd says that systemd makes the control groups.
+	// Systemd reports whether systemd creates the control groups.
 	Systemd bool
-	// AppArmor says that the daemon can enforce AppArmor profiles.
+	// AppArmor reports whether the daemon can enforce AppArmor profiles.
 	AppArmor bool
-	// GVisor says that there is the runtime runsc, which has its own kernel.
+	// GVisor reports whether the runtime runsc, which has its own kernel, is available.
 	GVisor bool
-	// Mapped says that the daemon maps the users of containers to a few others.
+	// Mapped reports whether the daemon maps the users of containers to a small range.
 	Mapped bool
 }
 
-// The users of containers. systemd and adduser give these numbers to nobody.
+// The range of user numbers for containers. Neither systemd nor adduser hands them out.
 const (
 	firstUser  = 0x70000000
 	usersCount = 1 << 24
 )
 
-// NewUser returns the number of a user that most likely no other container has. The kernel
-// counts pipes, signals and more for each user, so one container could take those of all.
+// NewUser returns a user number that most likely no other container has. The kernel counts pipes,
+// signals and other resources per user, so containers with the same user could exhaust each
+// other's.
 func (f Facts) NewUser() int {
 	if f.Mapped {
 		return User
 	}
-	return firstUser + rand.IntN(usersCount) //nolint:gosec // it is no secret
+	return firstUser + rand.IntN(usersCount) //nolint:gosec // not a secret
 }
 
-// Check asks the daemon what it is. It fails if there is none, or one that cannot enforce
+// Check asks the daemon for its facts. It fails without a daemon, or if the daemon cannot enforce
 // what every container here must have.
 func (c *Client) Check(ctx context.Context) (Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -82,7 +83,7 @@ func hasSecurity(info system.Info, kind string) bool {
 	return false
 }
 
-// checkAbilities reports what a daemon lacks.
+// checkAbilities reports the first requirement that a daemon does not meet.
 func checkAbilities(info system.Info, api string) error {
 	limits := info.MemoryLimit && info.CPUCfsQuota && info.PidsLimit
 

@@ -11,13 +11,13 @@ import (
 	"github.com/docker/go-units"
 )
 
-// The container of a Spec: docs/reference/docker.md gives the reason for each value. Fields
-// that are not set here have their zero value on purpose.
+// This file defines the container of a Spec: docs/reference/docker.md gives the reason for each
+// value. Fields that are not set here are zero on purpose.
 
 // workDir is the working folder of a container.
 const workDir = "/sandbox"
 
-// hardenedConfig is what runs in the container.
+// hardenedConfig returns the configuration of the process in the container.
 func hardenedConfig(s Spec) *container.Config {
 	noTimeout := 0
 	config := &container.Config{
@@ -44,7 +44,7 @@ func hardenedConfig(s Spec) *container.Config {
 	return config
 }
 
-// hardenedHost is the wall around it.
+// hardenedHost returns the configuration of the wall around the container.
 func hardenedHost(s Spec) *container.HostConfig {
 	no, place := false, tmpfsOptions(s.user())
 	host := &container.HostConfig{
@@ -67,7 +67,7 @@ func hardenedHost(s Spec) *container.HostConfig {
 		},
 		Mounts:        bindMounts(s.Mounts),
 		MaskedPaths:   maskedPaths,
-		ReadonlyPaths: []string{}, // those of the daemon are masked
+		ReadonlyPaths: []string{}, // the daemon's are masked
 		Resources:     limitedResources(s),
 	}
 
@@ -83,12 +83,12 @@ func hardenedHost(s Spec) *container.HostConfig {
 	if s.Root {
 		host.IpcMode = container.IPCModePrivate
 		host.ReadonlyRootfs, host.Tmpfs = false, nil
-		host.CPUShares = 0 // a user waits for it
+		host.CPUShares = 0 // a user is waiting for it
 	}
 	return host
 }
 
-// limitedResources are the limits of a container.
+// limitedResources returns the resource limits of a container.
 func limitedResources(s Spec) container.Resources {
 	return container.Resources{
 		CgroupParent:        groupName(s.Systemd),
@@ -107,7 +107,7 @@ func limitedResources(s Spec) container.Resources {
 	}
 }
 
-// bindMounts are mounts in the words of the API.
+// bindMounts converts mounts to the API's type.
 func bindMounts(mounts []Mount) (list []mount.Mount) {
 	for _, m := range mounts {
 		list = append(list, mount.Mount{
@@ -123,23 +123,23 @@ func bindMounts(mounts []Mount) (list []mount.Mount) {
 // noNetworks is the network configuration of every container.
 var noNetworks = &network.NetworkingConfig{}
 
-// tmpfsOptions describe a place that can be written. On older daemons the folder's own mode
-// would replace a mode of 1777.
+// tmpfsOptions returns the mount options of a writable folder. On older daemons, the folder's own
+// mode would replace a mode of 1777.
 func tmpfsOptions(user int) string {
 	return fmt.Sprintf("rw,noexec,nosuid,nodev,size=%d,nr_inodes=%d,mode=0700,uid=%d,gid=%d",
 		FilesSize, FilesCount, user, User)
 }
 
-// user is the number of the user.
+// user returns the number of the container's user.
 func (s Spec) user() int { return cmp.Or(s.User, User) }
 
-// ulimit is a limit of one process.
+// ulimit returns a limit for one process.
 func ulimit(name string, value int64) *units.Ulimit {
 	return &units.Ulimit{Name: name, Soft: value, Hard: value}
 }
 
-// groupName is the control group of all containers together, so that the host can limit the
-// whole.
+// groupName returns the parent control group of all containers, so that the host can limit their
+// sum.
 func groupName(systemd bool) string {
 	const group = "rlm"
 	if systemd {
@@ -148,8 +148,8 @@ func groupName(systemd bool) string {
 	return "/" + group
 }
 
-// maskedPaths are what is about the whole machine, but for the few files that programs commonly
-// read. The list replaces the daemon's own, so the daemon's entries are here too.
+// maskedPaths hides everything about the whole machine except the few files that programs commonly
+// read. The list replaces the daemon's own list, so it repeats the daemon's entries.
 var maskedPaths = []string{
 	"/proc/acpi", "/proc/asound", "/proc/bootconfig", "/proc/buddyinfo", "/proc/bus",
 	"/proc/cgroups", "/proc/cmdline", "/proc/config.gz", "/proc/consoles", "/proc/crypto",
@@ -162,5 +162,5 @@ var maskedPaths = []string{
 	"/proc/schedstat", "/proc/scsi", "/proc/slabinfo", "/proc/softirqs", "/proc/swaps",
 	"/proc/sys", "/proc/sysrq-trigger", "/proc/timer_list", "/proc/timer_stats", "/proc/tty",
 	"/proc/vmallocinfo", "/proc/vmstat", "/proc/zoneinfo", "/sys",
-	"/dev/pts/ptmx", // the machine has a bounded number of terminals
+	"/dev/pts/ptmx", // the machine has a limited number of terminals
 }

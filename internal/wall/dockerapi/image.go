@@ -13,7 +13,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 )
 
-// PackageFolder is where an image has its further packages. It is on no path that Python reads
+// PackageFolder is the folder of an image's additional packages. It is on no path that Python reads
 // when it starts: tier docker adds it after the first process has attested the wall.
 const PackageFolder = "/usr/lib/rlm/packages"
 
@@ -27,23 +27,23 @@ const (
 	labelWith     = "rlm.with"
 )
 
-// Image is an image that the daemon has.
+// Image is an image known to the daemon.
 type Image struct {
-	// ID is the digest of its configuration, "sha256:…", and so of all it holds.
+	// ID is the digest of the image's configuration, "sha256:…", and thereby of its whole content.
 	ID string
-	// Names are its references.
+	// Names are the image's references.
 	Names []string
-	// Kind, Recipe and Version are what it was imported with, see ImageSpec. They are
-	// empty for other images than this project's.
+	// Kind, Recipe and Version are the values that the image was imported with: see ImageSpec. They
+	// are empty for images of other projects.
 	Kind, Recipe, Version string
-	// Packages, Modules and With are what the image has beyond its recipe, as in ImageSpec.
+	// Packages, Modules and With describe the image's additions to its recipe, as in ImageSpec.
 	Packages, Modules, With string
-	// Size is in bytes.
+	// Size is the size of the image, in bytes.
 	Size    int64
 	Created time.Time
 }
 
-// withLabels takes what labels say.
+// withLabels returns the image with the fields that its labels record.
 func (i Image) withLabels(labels map[string]string) Image {
 	i.Kind, i.Recipe, i.Version = labels[labelKind], labels[labelRecipe], labels[labelVersion]
 	i.Packages, i.Modules = labels[labelPackages], labels[labelModules]
@@ -51,8 +51,8 @@ func (i Image) withLabels(labels map[string]string) Image {
 	return i
 }
 
-// Image finds an image by a reference or an ID. The error wraps [ErrNoImage] if there is
-// none.
+// Image finds an image by a reference or an ID. The error wraps [ErrNoImage] if the image does not
+// exist.
 func (c *Client) Image(ctx context.Context, name string) (Image, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -66,7 +66,7 @@ func (c *Client) Image(ctx context.Context, name string) (Image, error) {
 	}
 
 	found := Image{ID: is.ID, Names: is.RepoTags, Size: is.Size}
-	found.Created, _ = time.Parse(time.RFC3339Nano, is.Created) // unknown is the zero time
+	found.Created, _ = time.Parse(time.RFC3339Nano, is.Created) // zero if unknown
 	if is.Config != nil {
 		found = found.withLabels(is.Config.Labels)
 	}
@@ -95,22 +95,22 @@ func (c *Client) Images(ctx context.Context) ([]Image, error) {
 	return list, nil
 }
 
-// ImageSpec describes an image that is imported.
+// ImageSpec describes an image to import.
 type ImageSpec struct {
-	// Name is its reference.
+	// Name is the image's reference.
 	Name string
 	// Kind is the purpose of the image, Recipe the hash of its recipe, Version the version of
 	// its interpreter or compiler.
 	Kind, Recipe, Version string
-	// Packages are further packages, each as NAME==VERSION, and Modules the names that they
-	// let Python import, with blanks between them. With is what was asked for. They must not
-	// need quotes.
+	// Packages are the additional packages, each as NAME==VERSION, and Modules the names that
+	// Python can import from them; both are separated by spaces. With is the user's request for
+	// them. None of the three may need quotes.
 	Packages, Modules, With string
-	// Program is what starts when nothing else is asked for.
+	// Program is the image's default command.
 	Program string
 }
 
-// changes describes an image in the words of a Dockerfile.
+// changes describes an image as Dockerfile instructions.
 func (s ImageSpec) changes() []string {
 	return []string{
 		fmt.Sprintf("USER %d:%d", User, User),
@@ -122,8 +122,8 @@ func (s ImageSpec) changes() []string {
 	}
 }
 
-// Import makes an image of the files in a tar stream and returns its ID. The zero value of
-// ImageSpec makes an image without a name.
+// Import creates an image from the files of a tar stream and returns its ID. The zero value of
+// ImageSpec creates an image without a name.
 func (c *Client) Import(ctx context.Context, files io.Reader, spec ImageSpec) (string, error) {
 	var options image.ImportOptions
 	if spec != (ImageSpec{}) {
@@ -138,7 +138,7 @@ func (c *Client) Import(ctx context.Context, files io.Reader, spec ImageSpec) (s
 	return readImportedID(answer)
 }
 
-// readImportedID reads the daemon's messages about an import. The last one is the ID.
+// readImportedID reads the daemon's messages about an import. The last message contains the ID.
 func readImportedID(answer io.Reader) (string, error) {
 	messages := json.NewDecoder(answer)
 	id := ""

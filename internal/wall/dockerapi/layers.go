@@ -10,7 +10,7 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Layer is a part of the wall of a container, by its name.
+// Layer is the name of one part of a container's wall.
 type Layer string
 
 // The layers.
@@ -18,19 +18,19 @@ const (
 	Seccomp    Layer = "seccomp"    // the list of system calls
 	Network    Layer = "network"    // an empty network
 	Privileges Layer = "privileges" // no capabilities, an unprivileged user
-	Rootfs     Layer = "rootfs"     // a root that cannot be written
+	Rootfs     Layer = "rootfs"     // a read-only root
 	Names      Layer = "names"      // a separate host name
-	Masks      Layer = "masks"      // what is hidden of /proc and /sys
-	Tmpfs      Layer = "tmpfs"      // bounds of the places that can be written
-	Resources  Layer = "limits"     // control group and limits of a process
+	Masks      Layer = "masks"      // hidden parts of /proc and /sys
+	Tmpfs      Layer = "tmpfs"      // bounds of the writable folders
+	Resources  Layer = "limits"     // control group and per-process limits
 )
 
-// Layers are all of them.
+// Layers returns all layers.
 func Layers() []Layer {
 	return []Layer{Seccomp, Network, Privileges, Rootfs, Names, Masks, Tmpfs, Resources}
 }
 
-// leaveOut takes the layer out of a container.
+// leaveOut removes the layer from a container's configuration.
 func (l Layer) leaveOut(config *container.Config, host *container.HostConfig) {
 	switch l {
 	case Seccomp:
@@ -50,7 +50,7 @@ func (l Layer) leaveOut(config *container.Config, host *container.HostConfig) {
 		host.ReadonlyRootfs = false
 
 	case Names:
-		// The process numbers stay separate: the tier signals every process that it sees.
+		// The process namespace stays separate: the tier signals every process that it sees.
 		config.Hostname, host.UTSMode = "", "host"
 
 	case Masks:

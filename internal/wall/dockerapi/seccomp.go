@@ -12,7 +12,7 @@ import (
 //go:embed seccomp.json
 var seccompProfile string
 
-// profileFor is the seccomp profile of a container.
+// profileFor returns the seccomp profile of a container.
 func profileFor(s Spec) string {
 	switch {
 	case s.Proxy:
@@ -24,7 +24,7 @@ func profileFor(s Spec) string {
 }
 
 // proxyProfile is the profile of containers with a proxy. It also allows TCP over IPv4, which is
-// family 2. For another protocol, the kernel could load a module.
+// family 2. Any other protocol could make the kernel load a module.
 var proxyProfile = sync.OnceValue(func() string {
 	const tcp = 6
 	return editProfile(func(rules []any) []any {
@@ -35,9 +35,9 @@ var proxyProfile = sync.OnceValue(func() string {
 	})
 })
 
-// foldersProfile is the profile of containers that see folders of the host. A socket that
-// is made there later could be reached by its name. So it allows no sockets but pairs that
-// are connected from the start, and stay so.
+// foldersProfile is the profile of containers with folders of the host. A socket created in such a
+// folder later could be reached by its name. So this profile allows only pairs of sockets, which
+// are connected from the start and stay so.
 var foldersProfile = sync.OnceValue(func() string {
 	return editProfile(func(rules []any) []any {
 		var kept []any
@@ -53,34 +53,33 @@ var foldersProfile = sync.OnceValue(func() string {
 	})
 })
 
-// isStream is the condition that a socket is a stream, which is type 1. The bits above the type
-// are flags.
+// isStream is the condition that a socket is a stream (type 1). The bits above the type are flags.
 var isStream = map[string]any{
 	"index": 1, "value": 15, "valueTwo": 1, "op": "SCMP_CMP_MASKED_EQ",
 }
 
-// editProfile is the profile with its rules changed.
+// editProfile returns the profile with edited rules.
 func editProfile(change func(rules []any) []any) string {
 	var profile map[string]any
 	if err := json.Unmarshal([]byte(seccompProfile), &profile); err != nil {
-		panic(err) // it is embedded and tested
+		panic(err) // the profile is embedded and tested
 	}
 
 	rules, _ := profile["syscalls"].([]any)
 	profile["syscalls"] = change(rules)
 	text, err := json.Marshal(profile)
 	if err != nil {
-		panic(err) // it was decoded
+		panic(err) // it was decoded from JSON
 	}
 	return string(text)
 }
 
-// allowCall is the rule that allows a call with such arguments.
+// allowCall returns the rule that allows a system call with these arguments.
 func allowCall(call string, args ...any) map[string]any {
 	return map[string]any{"names": []string{call}, "action": "SCMP_ACT_ALLOW", "args": args}
 }
 
-// argumentIs is the condition that an argument has a value.
+// argumentIs returns the condition that an argument has a value.
 func argumentIs(index, value int) map[string]any {
 	return map[string]any{"index": index, "value": value, "op": "SCMP_CMP_EQ"}
 }

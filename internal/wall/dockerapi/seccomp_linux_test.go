@@ -14,11 +14,11 @@ import (
 
 var update = flag.Bool("update", false, "write seccomp.json anew from moby's profile")
 
-// refusedCalls are calls that moby's profile allows and no snippet needs: to look
-// into other processes, to use keys, to make what outlives a process, parts of
-// the kernel with a bad record, and what the whole machine or all containers share:
-// AIO contexts, inotify instances, cached pages and the writing of all disks. By seccomp, a process
-// becomes the judge of another one's calls.
+// refusedCalls are calls that moby's profile allows and no snippet needs: to look into other
+// processes, to use keys, to create things that outlive a process, parts of the kernel with a bad
+// record, and resources shared by the whole machine or all containers: AIO contexts, inotify
+// instances, cached pages and the flushing of all disks. With seccomp, a process could judge
+// another one's calls.
 var refusedCalls = []string{
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
 	"pidfd_open", "pidfd_send_signal",
@@ -41,7 +41,7 @@ var refusedCalls = []string{
 	"clock_adjtime", "clock_adjtime64", "cachestat", "seccomp",
 }
 
-// restrictedCalls are allowed with some arguments only.
+// restrictedCalls are allowed only with some arguments.
 var restrictedCalls = []string{
 	"socket", "socketpair", "setsockopt", "personality", "ioctl", "madvise", "prctl", "preadv2",
 	"pwritev2",
@@ -50,11 +50,11 @@ var restrictedCalls = []string{
 // The bits of arguments in conditions.
 const (
 	kindsOfSockets = 0xf             // the bits above are flags
-	noWait         = unix.RWF_NOWAIT // it asks whether a page is cached
+	noWait         = unix.RWF_NOWAIT // asks whether a page is cached
 )
 
-// harmlessPrctl are what runtimes ask of their own process. Another one merges its pages with equal
-// pages of other containers.
+// harmlessPrctl are the operations that runtimes apply to their own process. Another operation
+// merges its pages with equal pages of other containers.
 var harmlessPrctl = []uint64{
 	unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_PDEATHSIG, unix.PR_GET_PDEATHSIG,
 	unix.PR_SET_DUMPABLE, unix.PR_GET_DUMPABLE, unix.PR_GET_SECCOMP, unix.PR_SET_NO_NEW_PRIVS,
@@ -62,7 +62,7 @@ var harmlessPrctl = []uint64{
 	unix.PR_GET_TIMERSLACK, unix.PR_SET_CHILD_SUBREAPER, unix.PR_GET_CHILD_SUBREAPER,
 }
 
-// harmlessAdvice is all that programs say of their memory, but for MADV_MERGEABLE.
+// harmlessAdvice is every advice about memory except MADV_MERGEABLE.
 var harmlessAdvice = []uint64{
 	unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_WILLNEED, unix.MADV_DONTNEED,
 	unix.MADV_FREE, unix.MADV_REMOVE, unix.MADV_DONTFORK, unix.MADV_DOFORK, unix.MADV_HUGEPAGE,
@@ -71,13 +71,14 @@ var harmlessAdvice = []uint64{
 	unix.MADV_POPULATE_WRITE, unix.MADV_COLLAPSE,
 }
 
-// harmlessIoctl are what runtimes ask of files, pipes and sockets, as in package jail.
+// harmlessIoctl are the operations that runtimes apply to files, pipes and sockets, as in package
+// jail.
 var harmlessIoctl = []uint64{
 	unix.TCGETS, unix.TIOCGWINSZ, unix.TIOCGPGRP, unix.TIOCINQ,
 	0x5421, 0x5450, 0x5451, // FIONBIO, FIONCLEX, FIOCLEX
 }
 
-// derived is the profile of a container without network, from moby's.
+// derived derives the profile of a container without network from moby's.
 func derived() *seccomp.Seccomp {
 	from := seccomp.DefaultProfile()
 	to := &seccomp.Seccomp{}
@@ -85,7 +86,7 @@ func derived() *seccomp.Seccomp {
 
 	for _, m := range from.ArchMap {
 		if m.Arch == specs.ArchX86_64 || m.Arch == specs.ArchAARCH64 {
-			m.SubArches = nil // no 32-bit calls: they have other numbers for the same deeds
+			m.SubArches = nil // no 32-bit calls: they have other numbers for the same actions
 			to.ArchMap = append(to.ArchMap, m)
 		}
 	}
@@ -118,7 +119,7 @@ func derived() *seccomp.Seccomp {
 	for _, name := range []string{"socket", "socketpair"} {
 		allow(name, is(0, unix.AF_UNIX), masked(1, kindsOfSockets, unix.SOCK_STREAM))
 	}
-	// The options of SOL_SOCKET from this one on attach programs of BPF, or are rare.
+	// The options of SOL_SOCKET from this one on attach BPF programs, or are rare.
 	allow("setsockopt", is(1, unix.SOL_SOCKET),
 		specs.LinuxSeccompArg{Index: 2, Value: unix.SO_ATTACH_FILTER, Op: specs.OpLessThan})
 	allow("setsockopt", is(1, unix.IPPROTO_IP))

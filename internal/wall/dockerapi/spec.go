@@ -1,66 +1,64 @@
 package dockerapi
 
-// User is the number of the group in a container, and of the user in an image. No user of the
-// host should have it.
+// User is the group number of every container, and the user number of images. No user of the host
+// should have it.
 const User = 65532
 
-// Spec is what containers differ in. Everything else is the same for all.
+// Spec holds the settings that differ between containers. Everything else is the same for all.
 type Spec struct {
-	// Name must be unique. The container can be removed by it even if the daemon did not
-	// say whether it was made. Empty lets the daemon choose.
+	// Name must be unique. It identifies the container for removal even if the daemon never
+	// confirmed its creation. If Name is empty, the daemon chooses one.
 	Name string
 	// Image is an image's ID, "sha256:…".
 	Image string
-	// User is the number of the user, see Facts.NewUser. 0 means the constant User.
+	// User is the user's number: see Facts.NewUser. 0 means the constant User.
 	User int
-	// Command is the program, by its absolute path, and its arguments.
+	// Command is the absolute path of the program, followed by its arguments.
 	Command []string
 	// Env is the whole environment.
 	Env []string
-	// Labels identify containers, see List.
+	// Labels identify containers: see List.
 	Labels map[string]string
-	// Memory bounds all processes together, in bytes, including the files in memory.
-	// There is no swap.
+	// Memory bounds all processes together, in bytes, including files in memory. There is no swap.
 	Memory int64
-	// CPUs is how many processors may be used, in thousandths.
+	// CPUs bounds the processors used, in thousandths.
 	CPUs int64
 	// Processes bounds processes and threads together.
 	Processes int64
-	// Proxy lets processes make IPv4 sockets, in a network that holds only what the
-	// container makes itself.
+	// Proxy lets processes create IPv4 sockets, in a network that contains only what the container
+	// itself creates.
 	Proxy bool
 	// Mounts are files of the host, read-only.
 	Mounts []Mount
-	// Folders says that folders of the caller are among Mounts. Unless Proxy is set,
-	// processes then cannot make sockets that have a name, or connect to one.
+	// Folders reports whether Mounts include folders of the caller. Unless Proxy is set, processes
+	// then cannot create sockets with a name, or connect to one.
 	Folders bool
-	// Out adds the folder /out, in memory as /tmp is.
+	// Out adds the folder /out, in memory like /tmp.
 	Out bool
-	// GVisor chooses the runtime runsc.
+	// GVisor selects the runtime runsc.
 	GVisor bool
-	// Systemd is Facts.Systemd: it decides how a control group is named.
+	// Systemd is Facts.Systemd: it decides how control groups are named.
 	Systemd bool
-	// AppArmor is Facts.AppArmor: the daemon's own profile is then asked for.
+	// AppArmor is Facts.AppArmor: it requests the daemon's own profile.
 	AppArmor bool
-	// Root runs as root with a file tree that can be written. It is for making images,
-	// and only for code of this project.
+	// Root runs the container as root with a writable file tree. It is for building images, and
+	// only for code of this project.
 	Root bool
-	// Off leaves layers of the wall out, for tests that prove what each is good for.
+	// Off lists layers of the wall to leave out, for tests that prove the effect of each layer.
 	Off []Layer
 }
 
-// Mount shows a file or folder of the host in a container, read-only.
+// Mount makes a file or folder of the host visible in a container, read-only.
 type Mount struct{ Source, Target string }
 
-// Sizes of the places that can be written, all in memory.
+// Sizes of the writable folders, all of which are in memory.
 const (
-	// FilesSize is how much each of /tmp, /sandbox and /dev/shm holds, in bytes, and how
-	// large one file can be.
+	// FilesSize bounds each of /tmp, /sandbox and /dev/shm, and each file, in bytes.
 	FilesSize = 64 << 20
-	// FilesCount is how many files each holds.
+	// FilesCount bounds the number of files in each of these folders.
 	FilesCount = 4096
-	// OpenFiles is how many files one process may have open.
+	// OpenFiles bounds the open files of one process.
 	OpenFiles = 256
-	// PendingSignals is how many signals may be queued for the user of a container.
+	// PendingSignals bounds the signals queued for the user of a container.
 	PendingSignals = 256
 )

@@ -19,12 +19,12 @@ import (
 // State is the state of a container.
 type State struct {
 	Running, Paused bool
-	// ExitCode is set when it has ended.
+	// ExitCode is set once the container has ended.
 	ExitCode int
-	// OutOfMemory says that the kernel ended a process of it for its memory, as far as
-	// the daemon knows.
+	// OutOfMemory reports whether the kernel killed one of the container's processes for lack of
+	// memory, as far as the daemon knows.
 	OutOfMemory bool
-	// Error is the daemon's trouble with it.
+	// Error is the daemon's error message about the container.
 	Error string
 }
 
@@ -55,23 +55,23 @@ func (c *Container) State(ctx context.Context) (State, error) {
 	}, nil
 }
 
-// Usage is what the kernel counts for a container.
+// Usage holds the kernel's counters for a container.
 type Usage struct {
-	// Limit and Peak are of memory, in bytes. On cgroup v2 the kernel reports no peak;
-	// Peak is then what is used now.
+	// Limit and Peak describe memory, in bytes. On cgroup v2 the kernel reports no peak; Peak is
+	// then the current use.
 	Limit, Peak int64
-	// Refused counts how often memory was refused. On cgroup v2 a refusal kills.
+	// Refused counts refused allocations. On cgroup v2 a refusal kills.
 	Refused uint64
 	// Processes is the limit of processes.
 	Processes uint64
-	// Processor is the time that all processes have computed.
+	// Processor is the processor time of all processes.
 	Processor time.Duration
 }
 
-// maxStats bounds the answer to Usage, in bytes.
+// maxStats is the longest answer that Usage reads, in bytes.
 const maxStats = 4 << 20
 
-// Usage asks the kernel, through the daemon.
+// Usage reads the kernel's counters through the daemon.
 func (c *Container) Usage(ctx context.Context) (Usage, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -99,9 +99,9 @@ func (c *Container) Usage(ctx context.Context) (Usage, error) {
 	}, nil
 }
 
-// AwaitOOMKills waits until the daemon knows of at least so many processes of the container
-// that the kernel has ended for their memory, and counts them. If the context ends first,
-// that is the error.
+// AwaitOOMKills waits until the daemon has reported a minimum number of processes of the container
+// that the kernel killed for lack of memory, and returns their count. If the context ends first, it
+// returns the context's error.
 func (c *Container) AwaitOOMKills(ctx context.Context, least int) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the messages

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// streams are the standard streams of a container: Write goes to its standard input, Read
-// comes from its standard output. Its standard error goes to the function that Start was
-// given. It has a separate connection, so it arrives even if Read is not called.
+// streams are the standard streams of a container: Write writes to its standard input, Read reads
+// its standard output. Its standard error is passed to the function given to Start. Standard error
+// has its own connection, so it arrives even if Read is not called.
 type streams struct {
 	out, errs *pieces
 	ended     chan struct{} // closed after the last of standard error
@@ -39,16 +39,16 @@ func joinStreams(out, errs *pieces, stderr func([]byte)) *streams {
 	return s
 }
 
-// Read reads from the container's standard output. It has one user at a time.
+// Read reads from the container's standard output. It does not support concurrent callers.
 func (s *streams) Read(p []byte) (int, error) { return s.out.Read(p) }
 
 // Write writes to the container's standard input.
 func (s *streams) Write(p []byte) (int, error) { return s.out.conn.Write(p) }
 
-// SetWriteDeadline bounds the time in which the container must take what is written.
+// SetWriteDeadline bounds the time in which the container must accept written data.
 func (s *streams) SetWriteDeadline(t time.Time) error { return s.out.conn.SetWriteDeadline(t) }
 
-// Close ends the connections. It is idempotent.
+// Close closes the connections. It is idempotent.
 func (s *streams) Close() error {
 	s.once.Do(func() {
 		s.err = errors.Join(s.out.conn.Close(), s.errs.conn.Close())
@@ -57,17 +57,17 @@ func (s *streams) Close() error {
 	return s.err
 }
 
-// pieces read one output of a container from a connection. The daemon sends outputs as
-// pieces with a header of eight bytes: the stream, three zeros, the length with the most
-// significant byte first.
+// pieces reads one output of a container from a connection. The daemon sends outputs as pieces with
+// a header of eight bytes: the stream, three zeros, and the length with the most significant byte
+// first.
 type pieces struct {
 	conn  net.Conn
 	in    *bufio.Reader
 	which byte
-	left  int // bytes of the piece that is being read
+	left  int // unread bytes of the current piece
 }
 
-// The streams, as headers number them.
+// The streams, as numbered in headers.
 const (
 	streamOut = 1
 	streamErr = 2

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 )
 
-// spend takes bytes off the session's allowance.
+// spend deducts bytes from the session's allowance.
 func (p *Proxy) spend(n int, target endpoints.Endpoint) error {
 	p.mu.Lock()
 	before := p.left
@@ -20,14 +20,14 @@ func (p *Proxy) spend(n int, target endpoints.Endpoint) error {
 	switch {
 	case !over:
 		return nil
-	case before < 0: // it was recorded before
+	case before < 0: // already recorded
 		return &refusal{target.String(), "the session's byte limit is used up"}
 	}
 	return p.refuse(target.String(), "the session's limit of %d bytes is used up",
 		p.options.MaxBytes)
 }
 
-// closeWrite ends one direction of a connection.
+// closeWrite closes one direction of a connection.
 func closeWrite(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -35,15 +35,15 @@ func closeWrite(c net.Conn) error {
 	return errors.ErrUnsupported
 }
 
-// countedConn is a connection with an endpoint. Its bytes are counted, and it does not
-// stay idle.
+// countedConn is a connection to an endpoint. It counts the bytes, and closes when idle for too
+// long.
 type countedConn struct {
 	net.Conn
 	proxy  *Proxy
 	target endpoints.Endpoint
 }
 
-// Read reads what the endpoint sends.
+// Read reads from the endpoint.
 func (c *countedConn) Read(b []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(idleTime)); err != nil {
 		return 0, err
@@ -55,7 +55,7 @@ func (c *countedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write sends to the endpoint.
+// Write writes to the endpoint.
 func (c *countedConn) Write(b []byte) (int, error) {
 	if err := c.proxy.spend(len(b), c.target); err != nil {
 		return 0, err
@@ -66,11 +66,11 @@ func (c *countedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// CloseWrite ends one direction.
+// CloseWrite closes one direction.
 func (c *countedConn) CloseWrite() error { return closeWrite(c.Conn) }
 
-// boundedListener is the sandbox's listener with a bound on open connections: a guest that
-// opens more waits.
+// boundedListener bounds the open connections of the sandbox's listener: a guest that opens more
+// has to wait.
 type boundedListener struct {
 	net.Listener
 	proxy *Proxy
@@ -104,5 +104,5 @@ func (s *slottedConn) Close() error {
 	return s.Conn.Close()
 }
 
-// CloseWrite ends one direction.
+// CloseWrite closes one direction.
 func (s *slottedConn) CloseWrite() error { return closeWrite(s.Conn) }

@@ -1,13 +1,13 @@
 // Package egress is the only way from a sandbox to the network: an HTTP proxy on the host. It
-// allows connections to a list of endpoints only.
+// allows connections only to a list of endpoints.
 //
-// The sandbox has no network. It reaches the proxy over a private connection, which other
-// processes of the host cannot use. The proxy resolves names itself, refuses every address
-// that is not public, and connects to the same address that it has checked.
+// The sandbox has no network. It reaches the proxy over a private connection, which no other
+// process of the host can use. The proxy resolves names itself, refuses every address that is not
+// public, and connects to the very address that it checked.
 //
-// The proxy does not look into TLS. A sandbox can use a listed host to reach other names that
-// the host serves inside TLS. For a host with credentials the proxy itself speaks TLS, and the
-// sandbox plain HTTP.
+// The proxy does not decrypt TLS, so a sandbox can use a listed host to reach other names that this
+// host serves inside TLS. For a host with credentials the proxy itself speaks TLS, and the sandbox
+// plain HTTP.
 package egress
 
 import (
@@ -28,20 +28,20 @@ import (
 
 // Options configure a Proxy.
 type Options struct {
-	// MaxBytes bounds what all connections carry in both directions, 0 means 1 GiB.
-	// Beyond it everything is refused.
+	// MaxBytes bounds the traffic of all connections in both directions, in bytes; 0 means 1 GiB.
+	// Beyond it the proxy refuses everything.
 	MaxBytes int64
-	// Inject are headers that requests to a host carry, by HOST:PORT. No guest sees them.
+	// Inject holds the headers to add to requests to a host, by HOST:PORT. No guest sees them.
 	Inject map[string]http.Header
-	// Resolve, Dial and Roots are for tests. Nil means the host's own.
+	// Resolve, Dial and Roots are for tests. Nil means the host's defaults.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	Roots   *x509.CertPool
-	// Log receives what is refused.
+	// Log receives every refusal.
 	Log *slog.Logger
 }
 
-// withDefaults fills what is not set.
+// withDefaults fills in unset fields.
 func (o Options) withDefaults() Options {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.MaxBytes == 0 {
@@ -58,8 +58,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// New returns the proxy of a session that may reach hosts, each as HOST:PORT. Without
-// hosts it is nil. The proxy serves nothing until Serve is called.
+// New returns the proxy of a session that may reach hosts, each as HOST:PORT. Without hosts it
+// returns nil. The proxy serves nothing until Serve is called.
 func New(hosts []string, options Options) (*Proxy, error) {
 	allow, err := endpoints.ParseAll(hosts)
 	if err != nil || len(allow) == 0 {
@@ -73,11 +73,11 @@ func New(hosts []string, options Options) (*Proxy, error) {
 	return newProxy(allow, known, options.withDefaults()), nil
 }
 
-// Certificates is where a guest finds the certificates of authorities.
+// Certificates is the path of the authorities' certificates in a guest.
 const Certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// Environment is what makes a guest's libraries use a proxy on that port of the guest's
-// own 127.0.0.1.
+// Environment returns the variables that make a guest's libraries use a proxy on this port of the
+// guest's own 127.0.0.1.
 func Environment(port int) []string {
 	env := []string{
 		"NO_PROXY=", "no_proxy=",
@@ -89,8 +89,8 @@ func Environment(port int) []string {
 	return env
 }
 
-// HostCertificates is where this host has the certificates of authorities. It is empty if
-// they are not in a usual place.
+// HostCertificates returns the path of the authorities' certificates on this host, or an empty
+// string if they are in no usual place.
 func HostCertificates() string {
 	for _, path := range []string{
 		Certificates,

@@ -12,20 +12,21 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 )
 
-// minHidden is the length of the shortest text that is hidden, in bytes. A shorter one may be a
-// part of any text.
+// minHidden is the length of the shortest text to hide, in bytes. A shorter text may occur
+// anywhere.
 const minHidden = 4
 
-// credentials are the headers that requests to an endpoint carry, and that no guest sees.
+// credentials are the headers that the proxy adds to requests to an endpoint, and that no guest
+// sees.
 //
-// The guest asks for an http:// address, and the proxy connects by TLS. So neither needs the
-// other's certificates, and the guest's request never leaves the machine without encryption.
+// The guest requests an http:// address, and the proxy connects by TLS. So neither needs the
+// other's certificates, and the guest's request never leaves the machine unencrypted.
 type credentials struct {
 	headers http.Header
-	hidden  [][]byte // the values, longest first
+	hidden  [][]byte // values, longest first
 }
 
-// newCredentials reads headers by HOST:PORT.
+// newCredentials parses headers by HOST:PORT.
 func newCredentials(given map[string]http.Header) (map[endpoints.Endpoint]*credentials, error) {
 	all := map[endpoints.Endpoint]*credentials{}
 	for text, headers := range given {
@@ -38,7 +39,7 @@ func newCredentials(given map[string]http.Header) (map[endpoints.Endpoint]*crede
 		for _, values := range headers {
 			for _, value := range values {
 				one.hide(value)
-				if _, token, ok := strings.Cut(value, " "); ok { // behind Bearer
+				if _, token, ok := strings.Cut(value, " "); ok { // after "Bearer", say
 					one.hide(token)
 				}
 			}
@@ -56,7 +57,7 @@ func (c *credentials) hide(value string) {
 }
 
 // credentialsFor returns the credentials for an http:// address, and the endpoint to connect to by
-// TLS. Without a port, or with that of http, this is port 443.
+// TLS. Without a port, or with the port of http, the endpoint's port is 443.
 func (p *Proxy) credentialsFor(u *url.URL) (endpoints.Endpoint, *credentials) {
 	port := u.Port()
 	if port == "" || port == "80" {
@@ -79,16 +80,16 @@ func (p *Proxy) credentialsOf(text string) *credentials {
 	return p.credentials[e]
 }
 
-// addTo adds the headers to a request, which goes to the endpoint by TLS.
+// addTo adds the headers to a request, which the proxy sends to the endpoint by TLS.
 func (c *credentials) addTo(r *http.Request, e endpoints.Endpoint) {
 	r.URL.Scheme, r.URL.Host, r.Host = "https", e.String(), strings.TrimSuffix(e.String(), ":443")
 	for name, values := range c.headers {
 		r.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
-	r.Header.Set("Accept-Encoding", "identity") // what is compressed could not be hidden
+	r.Header.Set("Accept-Encoding", "identity") // in a compressed body nothing could be hidden
 }
 
-// hideIn hides the credentials in what a server echoes.
+// hideIn hides the credentials wherever a server echoes them.
 func (c *credentials) hideIn(r *http.Response) {
 	c.hideHeaders(r.Header)
 	r.Body = &hiding{ReadCloser: r.Body, credentials: c, end: func() { c.hideHeaders(r.Trailer) }}
@@ -104,7 +105,7 @@ func (c *credentials) hideHeaders(headers http.Header) {
 	}
 }
 
-// mask writes asterisks over the credentials, so that a text keeps its length.
+// mask overwrites the credentials with asterisks, so that a text keeps its length.
 func (c *credentials) mask(text []byte) {
 	for _, one := range c.hidden {
 		for at := 0; ; at += len(one) {
@@ -119,7 +120,7 @@ func (c *credentials) mask(text []byte) {
 	}
 }
 
-// begun returns how many bytes at the end of a text may be the beginning of a credential.
+// begun returns how many bytes at the end of a text may be the start of a credential.
 func (c *credentials) begun(text []byte) (most int) {
 	for _, one := range c.hidden {
 		for n := min(len(one)-1, len(text)); n > most; n-- {
@@ -132,15 +133,15 @@ func (c *credentials) begun(text []byte) (most int) {
 	return most
 }
 
-// hiding passes on a body without the credentials.
+// hiding passes a body on without the credentials.
 type hiding struct {
 	io.ReadCloser
 	*credentials
 
-	end   func() // called by Close, which has read the trailers
-	ahead []byte // was read, and not passed on yet
-	clean int    // of these bytes, which may be passed on
-	err   error  // that follows them
+	end   func() // called by Close, after reading the trailers
+	ahead []byte // read but not passed on yet
+	clean int    // how many bytes of ahead may be passed on
+	err   error  // the error after these bytes
 }
 
 // Read implements [io.Reader].
@@ -158,8 +159,8 @@ func (h *hiding) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads on. What may be the beginning of a credential waits for the rest. A body that breaks
-// off loses it.
+// fill reads more. A possible start of a credential waits for the rest. It is dropped if the body
+// breaks off.
 func (h *hiding) fill() {
 	h.ahead = slices.Grow(h.ahead, 32<<10)
 	n, err := h.ReadCloser.Read(h.ahead[len(h.ahead):cap(h.ahead)])

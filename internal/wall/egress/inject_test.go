@@ -20,8 +20,8 @@ import (
 // token is a credential. The server echoes it.
 const token = "s3cret-token"
 
-// startWithCredentials serves a proxy that adds a header to the requests to api.example.com:443,
-// whose server echoes what it gets.
+// startWithCredentials serves a proxy that adds a header to requests to api.example.com:443. The
+// server there echoes what it receives.
 func startWithCredentials(t *testing.T) (*egress.Proxy, *http.Client, string) {
 	t.Helper()
 	echo := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,8 +54,8 @@ func startWithCredentials(t *testing.T) (*egress.Proxy, *http.Client, string) {
 	}}, "api.example.com:443", "b.example.com:80", "wrong.example:443")
 }
 
-// TestCredentialsAreAdded: the guest asks by http, the server is asked by TLS, and what it echoes
-// does not have the credential.
+// TestCredentialsAreAdded: the guest makes a request by http, the server receives it by TLS, and
+// its echo does not contain the credential.
 func TestCredentialsAreAdded(t *testing.T) {
 	p, client, _ := startWithCredentials(t)
 	hidden := strings.Repeat("*", len("Bearer "+token))
@@ -80,7 +80,7 @@ func TestCredentialsAreAdded(t *testing.T) {
 		}
 	}
 
-	// Without credentials for this port it is plain HTTP.
+	// Without credentials for this port, the request is plain HTTP.
 	if got, err := get(t, client, "http://b.example.com/b"); got != "GET b.example.com /b  []" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -89,7 +89,8 @@ func TestCredentialsAreAdded(t *testing.T) {
 	}
 }
 
-// TestCredentialsStayInTheProxy: no server that cannot show its name gets them, and no guest.
+// TestCredentialsStayInTheProxy: they are sent neither to a server that cannot prove its name, nor
+// to a guest.
 func TestCredentialsStayInTheProxy(t *testing.T) {
 	_, client, socket := startWithCredentials(t)
 	if got, err := get(t, client, "http://wrong.example/"); err == nil || !strings.Contains(err.Error(), "502") {
@@ -115,7 +116,7 @@ func TestCredentialsStayInTheProxy(t *testing.T) {
 		})
 	}
 
-	// A header that belongs to one connection is not passed on. This must not hold for ours.
+	// A header that belongs to one connection is not passed on. This must not apply to ours.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api.example.com/", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +132,8 @@ func TestCredentialsStayInTheProxy(t *testing.T) {
 	}
 }
 
-// TestAnswersMayBeginEarly: a server answers while the guest still sends, and gets all of it.
+// TestAnswersMayBeginEarly: a server answers while the guest is still sending, and receives
+// everything.
 func TestAnswersMayBeginEarly(t *testing.T) {
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		controller := http.NewResponseController(w)

@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Bounds of what a guest may do to the proxy.
+// Bounds on what a guest may do to the proxy.
 const (
 	maxConnections = 64
 	maxDenials     = 100
@@ -41,7 +41,7 @@ type Proxy struct {
 	done        chan struct{} // closed by Close
 	end         func()
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	denials []tiers.Denial
 	left    int64 // bytes
 	tunnels map[net.Conn]struct{}
@@ -67,15 +67,15 @@ func newProxy(allow []endpoints.Endpoint, known map[endpoints.Endpoint]*credenti
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHead,
 		BaseContext:       func(net.Listener) context.Context { return context.Background() },
-		ErrorLog:          log.New(io.Discard, "", 0), // a guest decides what would be in it
+		ErrorLog:          log.New(io.Discard, "", 0), // a guest controls the content
 	}
 	return p
 }
 
-// newForward returns what carries plain HTTP, by TLS to hosts with credentials.
+// newForward returns the handler of plain HTTP, which uses TLS for hosts with credentials.
 func (p *Proxy) newForward() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		ErrorLog: log.New(io.Discard, "", 0), // a server decides what would be in it
+		ErrorLog: log.New(io.Discard, "", 0), // a server controls the content
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.Host = r.Out.URL.Host
 			if target, known := p.credentialsFor(r.Out.URL); known != nil {
@@ -84,7 +84,7 @@ func (p *Proxy) newForward() *httputil.ReverseProxy {
 		},
 		Transport: &http.Transport{
 			DialContext:            p.dial,
-			TLSClientConfig:        &tls.Config{RootCAs: p.options.Roots}, //nolint:gosec // Go's least version
+			TLSClientConfig:        &tls.Config{RootCAs: p.options.Roots}, //nolint:gosec // Go's minimum version
 			TLSHandshakeTimeout:    dialTime,
 			DisableCompression:     true,
 			MaxConnsPerHost:        maxConnections,
@@ -92,8 +92,7 @@ func (p *Proxy) newForward() *httputil.ReverseProxy {
 			IdleConnTimeout:        idleTime,
 			MaxResponseHeaderBytes: maxHead,
 		},
-		// A server may switch protocols without being asked. Then the connection would be
-		// out of our hands.
+		// A server may switch protocols unasked. The connection would then be out of our control.
 		ModifyResponse: func(r *http.Response) error {
 			if r.StatusCode == http.StatusSwitchingProtocols {
 				return p.refuse(r.Request.URL.Host, "the server switched to a protocol other than HTTP")
@@ -114,11 +113,11 @@ func (p *Proxy) newForward() *httputil.ReverseProxy {
 	}
 }
 
-// Serve begins to serve a listener that only the sandbox can reach, until the listener or
-// the proxy is closed. All connections together count against the bounds.
+// Serve starts serving a listener that only the sandbox can reach, until the listener or the proxy
+// is closed. The bounds apply to all connections together.
 func (p *Proxy) Serve(l net.Listener) {
 	if !p.track() {
-		_ = l.Close() // it is not served
+		_ = l.Close() // never served
 		return
 	}
 	go func() {
@@ -144,14 +143,14 @@ func (p *Proxy) Close() error {
 
 	err := p.server.Close()
 	if errors.Is(err, net.ErrClosed) {
-		err = nil // a jail that ended closed its listener
+		err = nil // a jail that ended has closed its listener
 	}
 	p.forward.Transport.(*http.Transport).CloseIdleConnections()
 	p.running.Wait()
 	return err
 }
 
-// Denials returns what was refused since the last call, and forgets it.
+// Denials returns the refusals since the last call, and forgets them.
 func (p *Proxy) Denials() []tiers.Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,10 +160,10 @@ func (p *Proxy) Denials() []tiers.Denial {
 	return denials
 }
 
-// refusal is why something is not let through. Models read it.
+// refusal is the reason for refusing something. Models read it.
 type refusal struct{ target, reason string }
 
-// Error names the target and the reason.
+// Error returns the target and the reason.
 func (r *refusal) Error() string { return r.target + " is refused: " + r.reason }
 
 func isRefusal(err error) bool {
@@ -183,14 +182,13 @@ func (p *Proxy) refuse(target, format string, args ...any) error {
 	}
 	p.mu.Unlock()
 
-	if room { // in the log, too: a guest can ask as often as it likes
+	if room { // also bounds the log: a guest can ask as often as it likes
 		p.options.Log.Info("egress refused", "target", r.target, "reason", r.reason)
 	}
 	return r
 }
 
-// cleanText cuts what a guest has written to what may stand in a log and in a line of
-// HTTP.
+// cleanText reduces a guest's text to characters that are safe in a log and in a line of HTTP.
 func cleanText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < 0x20 || r > 0x7e {
@@ -201,7 +199,7 @@ func cleanText(text string) string {
 	return text[:min(len(text), 300)]
 }
 
-// serveRequest answers one request.
+// serveRequest handles one request.
 func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request) {
 	forbid := func(target, reason string) {
 		http.Error(w, "rlm: "+p.refuse(target, "%s", reason).Error(), http.StatusForbidden)
@@ -211,14 +209,15 @@ func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request) {
 		p.openTunnel(w, r)
 	case r.URL.Scheme != "http" || r.URL.Host == "" || r.URL.User != nil:
 		forbid(r.URL.Redacted(), "this proxy takes only CONNECT requests and http:// addresses")
-	case r.Method == http.MethodTrace: // a server answers it with the headers that it got
+	case r.Method == http.MethodTrace: // a server answers it with the request's headers
 		forbid(r.URL.Redacted(), "this proxy passes on no TRACE request")
 	default:
-		// Without it, a connection could become one that is neither counted nor ended.
+		// With it, a connection could become one that is neither counted nor closed.
 		r.Header.Del("Upgrade")
 
-		// An answer may begin before the request's body has ended, as early as the last byte is
-		// sent. Else Go's server closes the body then, and the transport breaks the connection.
+		// A response may begin before the request's body has ended, even as its last byte is sent.
+		// Without full duplex, Go's server then closes the body, and the transport breaks the
+		// connection.
 		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
 			p.options.Log.Warn("early answers may be cut", "error", err)
 		}
@@ -226,8 +225,8 @@ func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unreachable is all that a guest learns of a failure: the error itself would name
-// addresses of the host.
+// unreachable is all that a guest learns about a failure: the error itself would reveal addresses
+// of the host.
 const unreachable = "rlm: the host cannot be reached"
 
 // dial checks an endpoint and connects to the very address that was checked.
@@ -264,7 +263,7 @@ func (p *Proxy) dial(ctx context.Context, _, target string) (net.Conn, error) {
 	return nil, failures
 }
 
-// listAllowed names what may be reached, for a refusal.
+// listAllowed lists the endpoints that may be reached, for a refusal.
 func (p *Proxy) listAllowed() string {
 	var names []string
 	for _, e := range p.allow[:min(len(p.allow), 10)] {

@@ -27,10 +27,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a network of names, all of which are served on loopback.
+// world is a network of names, all of them served on loopback.
 type world struct {
 	names map[string][]string // to addresses
-	ports map[string]string   // "address:port" to what is dialled
+	ports map[string]string   // "address:port" to the address to dial
 	dials atomic.Int64
 }
 
@@ -56,8 +56,7 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 	return (&net.Dialer{}).DialContext(ctx, network, actual)
 }
 
-// start serves a proxy on a socket of the file system and returns a client that
-// knows nothing else.
+// start serves a proxy on a Unix socket and returns a client that knows nothing else.
 func start(
 	t *testing.T, w *world, o egress.Options, hosts ...string,
 ) (*egress.Proxy, *http.Client, string) {
@@ -188,7 +187,7 @@ func TestWhatIsNotListedIsRefused(t *testing.T) {
 		"http://nat64.example.com/":       "is not public",
 		"http://azure.example.com/":       "is not public",
 		"http://127.0.0.1/":               "give a host name",
-		"http://[::1]/":                   "HOST", // no port can be cut off
+		"http://[::1]/":                   "HOST", // without a port to cut off
 		"http://2130706433/":              "give a host name",
 		"http://0x7f.1/":                  "give a host name",
 		"http://good.example.com.evil.io": "the allowed hosts are",
@@ -256,7 +255,7 @@ func TestRawRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheHostHeaderCannotLie: what is checked is what is asked for.
+// TestTheHostHeaderCannotLie: the checked name is the requested one.
 func TestTheHostHeaderCannotLie(t *testing.T) {
 	w := &world{
 		names: map[string][]string{"good.example.com": {"93.184.216.34"}},
@@ -277,8 +276,8 @@ func TestTheHostHeaderCannotLie(t *testing.T) {
 	}
 }
 
-// TestNoAnswerSwitchesProtocols has a listed server switch without being asked, with and
-// without a name for what it switches to.
+// TestNoAnswerSwitchesProtocols: a listed server switches protocols unasked, with and without
+// naming the new one.
 func TestNoAnswerSwitchesProtocols(t *testing.T) {
 	for name, upgrade := range map[string]string{
 		"nameless": "", "named": "Connection: Upgrade\r\nUpgrade: raw\r\n",
@@ -354,7 +353,7 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 }
 
-// TestAFloodOfRefusalsFillsNoLog asks for what is not listed, over and over.
+// TestAFloodOfRefusalsFillsNoLog requests unlisted hosts over and over.
 func TestAFloodOfRefusalsFillsNoLog(t *testing.T) {
 	var log bytes.Buffer // written by one connection, one request after another
 	p, client, _ := start(
@@ -374,7 +373,7 @@ func TestAFloodOfRefusalsFillsNoLog(t *testing.T) {
 	}
 }
 
-// TestCloseEndsTunnels leaves nothing behind; goleak looks.
+// TestCloseEndsTunnels leaves nothing behind, as goleak checks.
 func TestCloseEndsTunnels(t *testing.T) {
 	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -408,8 +407,7 @@ func TestCloseEndsTunnels(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreBounded: more than the bound wait, and are served when there
-// is room.
+// TestConnectionsAreBounded: connections beyond the bound wait, and are served when there is room.
 func TestConnectionsAreBounded(t *testing.T) {
 	w := &world{
 		names: map[string][]string{"a.example.com": {"93.184.216.34"}},

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// openTunnel joins the guest with an endpoint. A refusal is in the status line, because
+// openTunnel connects the guest to an endpoint. A refusal appears in the status line, because
 // clients show that line.
 func (p *Proxy) openTunnel(w http.ResponseWriter, r *http.Request) {
 	var far net.Conn
@@ -21,7 +21,7 @@ func (p *Proxy) openTunnel(w http.ResponseWriter, r *http.Request) {
 	near, buffered, hijackErr := http.NewResponseController(w).Hijack()
 	if hijackErr != nil || near == nil {
 		if err == nil {
-			_ = far.Close() // it is not used
+			_ = far.Close() // unused
 		}
 		return
 	}
@@ -43,10 +43,10 @@ func (p *Proxy) openTunnel(w http.ResponseWriter, r *http.Request) {
 	joinConns(near, buffered.Reader, far)
 }
 
-// checkTunnel refuses tunnels to endpoints that the guest has to ask without one.
+// checkTunnel refuses tunnels to endpoints that the guest must request without one.
 func (p *Proxy) checkTunnel(target string) error {
 	switch {
-	case strings.HasSuffix(target, ":80"): // the name that the server is asked for could not be checked
+	case strings.HasSuffix(target, ":80"): // the name requested from the server could not be checked
 		return p.refuse(target, "ask for http:// addresses without CONNECT")
 	case p.credentialsOf(target) != nil:
 		return p.refuse(target, "ask for its http:// addresses: the proxy adds the credentials and TLS")
@@ -66,8 +66,8 @@ func (p *Proxy) answerFailure(near net.Conn, err error) {
 		"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status)
 }
 
-// joinConns copies both ways until both sides have ended, or one has failed. ahead holds the
-// bytes that the near side has sent already.
+// joinConns copies both ways until both sides have ended, or one has failed. ahead holds bytes that
+// were already read from the near side.
 func joinConns(near net.Conn, ahead *bufio.Reader, far net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { copyUntilEnd(far, ahead) })
@@ -75,7 +75,7 @@ func joinConns(near net.Conn, ahead *bufio.Reader, far net.Conn) {
 	both.Wait()
 }
 
-// copyUntilEnd copies one way, and passes the end on.
+// copyUntilEnd copies one way, and passes on the end of the stream.
 func copyUntilEnd(to net.Conn, from io.Reader) {
 	if _, err := io.Copy(to, from); err != nil {
 		_ = to.Close() // the other way must not wait forever
@@ -86,7 +86,7 @@ func copyUntilEnd(to net.Conn, from io.Reader) {
 	}
 }
 
-// track registers connections that Close ends. It reports whether the proxy still runs.
+// track registers connections for Close to end. It reports whether the proxy is still running.
 func (p *Proxy) track(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

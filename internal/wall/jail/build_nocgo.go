@@ -2,5 +2,5 @@
 
 package jail
 
-// withCgo says that the C library makes threads, too.
+// withCgo reports whether the C library may create threads as well.
 const withCgo = false

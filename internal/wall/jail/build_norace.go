@@ -2,5 +2,5 @@
 
 package jail
 
-// withRace says that the race detector is built in.
+// withRace reports whether the race detector is built in.
 const withRace = false

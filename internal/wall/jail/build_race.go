@@ -2,6 +2,6 @@
 
 package jail
 
-// withRace says that the race detector is built in. It maps terabytes of addresses, so a
-// limit of address space would end the process.
+// withRace reports whether the race detector is built in. The detector maps terabytes of address
+// space, so a limit on address space would end the process.
 const withRace = true

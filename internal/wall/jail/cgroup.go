@@ -21,26 +21,26 @@ import (
 // single one in version 2.
 type cgroup struct {
 	version int
-	dirs    map[string]string // by controller; in version 2 all the same
+	dirs    map[string]string // by controller; the same for all in version 2
 }
 
 var cgroupCount atomic.Int64
 
-// newCgroupName returns a new name that says whose the group is:
-// rlm-<process namespace>-<process>-<its start>-<count>.
+// newCgroupName returns a new name that identifies the owner of the group: rlm-<process
+// namespace>-<process>-<its start>-<count>.
 func newCgroupName() string {
 	pid := os.Getpid()
 	return fmt.Sprintf("%s%d-%s-%d", cgroupPrefix(), pid, readStartTime(pid), cgroupCount.Add(1))
 }
 
-// cgroupPrefix begins the names of the groups of all launchers that share a process
+// cgroupPrefix returns the common prefix of the group names of all launchers in this process
 // namespace.
 func cgroupPrefix() string {
 	link, _ := os.Readlink("/proc/self/ns/pid") // an empty name works as well
 	return "rlm-" + strings.Trim(link, "pid:[]") + "-"
 }
 
-// newCgroup makes the groups and sets the limits.
+// newCgroup creates the groups and sets the limits.
 func newCgroup(l Limits, class Class) (*cgroup, error) {
 	parents, err := findCgroupParents()
 	if err != nil {
@@ -52,7 +52,7 @@ func newCgroup(l Limits, class Class) (*cgroup, error) {
 	for controller, parent := range parents.folders {
 		removeStale(parent)
 		if controller == "freezer" && parents.version == 1 && class == Full {
-			// The process namespace ends all processes at once, and each controller costs
+			// The process namespace kills all processes at once, and each controller costs
 			// milliseconds.
 			continue
 		}
@@ -87,7 +87,7 @@ func (c *cgroup) setLimits(l Limits) error {
 	return nil
 }
 
-// memoryLimits returns the limits for so many bytes of memory.
+// memoryLimits returns the limits that bound memory to a number of bytes.
 func (c *cgroup) memoryLimits(bytes int64) []cgroupLimit {
 	memory := strconv.FormatInt(bytes, 10)
 	if c.version == 2 {
@@ -124,7 +124,7 @@ func isSameLimit(got, want string) bool {
 	return err1 == nil && err2 == nil && g <= w && w-g < int64(os.Getpagesize())
 }
 
-// listDirs returns each folder once.
+// listDirs returns every folder once.
 func (c *cgroup) listDirs() []string {
 	seen := map[string]bool{}
 	var all []string
@@ -148,8 +148,8 @@ func (c *cgroup) add(pid int) error {
 	return nil
 }
 
-// readNumber reads one number from a file of a controller: its only one, or that of the
-// line that begins with key.
+// readNumber reads a number from a controller's file: the only number, or the number in the line
+// that begins with key.
 func (c *cgroup) readNumber(controller, file, key string) int64 {
 	text, err := os.ReadFile(filepath.Join(c.dirs[controller], file))
 	if err != nil {
@@ -167,7 +167,7 @@ func (c *cgroup) readNumber(controller, file, key string) int64 {
 	return 0
 }
 
-// sawOOM reports whether the kernel killed something of the group for its memory.
+// sawOOM reports whether the kernel killed any process of the group for lack of memory.
 func (c *cgroup) sawOOM() bool {
 	if c.version == 2 {
 		return c.readNumber("memory", "memory.events", "oom_kill") > 0
@@ -175,7 +175,7 @@ func (c *cgroup) sawOOM() bool {
 	return c.readNumber("memory", "memory.oom_control", "oom_kill") > 0
 }
 
-// readUsage returns what the group has used.
+// readUsage returns the resources that the group has used.
 func (c *cgroup) readUsage() Usage {
 	if c.version == 2 {
 		return Usage{
@@ -189,32 +189,32 @@ func (c *cgroup) readUsage() Usage {
 	}
 }
 
-// kill ends every process of the group.
+// kill kills every process of the group.
 func (c *cgroup) kill() {
 	for _, dir := range c.listDirs() {
 		killCgroup(dir)
 	}
 }
 
-// killCgroup ends every process of one folder: at once where the kernel can do that.
-// Otherwise it freezes them, so that none forks away, or the caller has to repeat it.
+// killCgroup kills every process in one folder: at once where the kernel supports that. Otherwise
+// it freezes them, so that none escapes by forking; without a freezer the caller must repeat it.
 func killCgroup(dir string) {
 	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
 		return
 	}
 
 	freezer := filepath.Join(dir, "freezer.state")
-	_ = os.WriteFile(freezer, []byte("FROZEN"), 0)             // only one controller has it
-	text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) // gone is fine
+	_ = os.WriteFile(freezer, []byte("FROZEN"), 0)             // only one controller has this file
+	text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) // a missing group is fine
 	for line := range strings.Lines(string(text)) {
 		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid > 1 {
 			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
 		}
 	}
-	_ = os.WriteFile(freezer, []byte("THAWED"), 0) // only one controller has it
+	_ = os.WriteFile(freezer, []byte("THAWED"), 0) // only one controller has this file
 }
 
-// remove ends the processes that are left and removes the groups.
+// remove kills the remaining processes and removes the groups.
 func (c *cgroup) remove(ctx context.Context) error {
 	var errs []error
 	for _, dir := range c.listDirs() {
@@ -223,7 +223,7 @@ func (c *cgroup) remove(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// removeCgroup removes one folder. A dead process keeps it busy for a moment.
+// removeCgroup removes one folder. A dead process keeps the folder busy for a moment.
 func removeCgroup(ctx context.Context, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()

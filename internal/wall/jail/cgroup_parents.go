@@ -13,12 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controllers are what a jail wants. It cannot do without the first requiredControllers.
+// controllers are the controllers that a jail uses. Only the first requiredControllers are
+// mandatory.
 var controllers = []string{"memory", "pids", "freezer", "cpuacct"}
 
 const requiredControllers = 2
 
-// cgroupParents are the folders below which a cgroup can be made, by controller.
+// cgroupParents are the folders below which a cgroup can be created, by controller.
 type cgroupParents struct {
 	version int
 	folders map[string]string
@@ -26,8 +27,8 @@ type cgroupParents struct {
 
 var errNoCgroup = errors.New("cannot create a cgroup")
 
-// findCgroupParents looks for folders in which this process may make cgroups. They are its
-// own ones, so limits of the launcher hold for its jails, too.
+// findCgroupParents finds the folders in which this process may create cgroups. They are the
+// process's own groups, so the launcher's limits apply to its jails, too.
 func findCgroupParents() (cgroupParents, error) {
 	mounts, err := readMounts()
 	if err != nil {
@@ -47,7 +48,7 @@ func findCgroupParents() (cgroupParents, error) {
 	parents := cgroupParents{version: 1, folders: map[string]string{}}
 	unified := ""
 	for line := range strings.Lines(string(text)) {
-		// hierarchy:controllers:path, with no controllers for version 2.
+		// A line is hierarchy:controllers:path; controllers is empty for version 2.
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		switch {
 		case len(fields) != 3:
@@ -64,8 +65,7 @@ func findCgroupParents() (cgroupParents, error) {
 	return findUnifiedParent(mountPoints, unified)
 }
 
-// addHierarchy adds the folders of one hierarchy of version 1, as far as cgroups can be
-// made there.
+// addHierarchy adds the folders of one version 1 hierarchy in which cgroups can be created.
 func (p cgroupParents) addHierarchy(names, path string, mountPoints map[string]bool) {
 	for _, controller := range controllers {
 		if !slices.Contains(strings.Split(names, ","), controller) {
@@ -81,7 +81,7 @@ func (p cgroupParents) addHierarchy(names, path string, mountPoints map[string]b
 	}
 }
 
-// isComplete reports whether everything required was found.
+// isComplete reports whether every required controller was found.
 func (p cgroupParents) isComplete() bool {
 	for _, controller := range controllers[:requiredControllers] {
 		if p.folders[controller] == "" {
@@ -91,8 +91,8 @@ func (p cgroupParents) isComplete() bool {
 	return true
 }
 
-// findUnifiedParent looks for a folder of version 2. A group with processes cannot hand
-// controllers down, so it is the nearest group above that does.
+// findUnifiedParent finds a folder of version 2. A group with processes cannot delegate
+// controllers, so the result is the nearest ancestor that does.
 func findUnifiedParent(mountPoints map[string]bool, own string) (cgroupParents, error) {
 	const point = "/sys/fs/cgroup"
 	if !mountPoints[point] {
@@ -118,7 +118,7 @@ func findUnifiedParent(mountPoints map[string]bool, own string) (cgroupParents, 
 	}
 }
 
-// handsDownRequired reports whether a list of controllers has all that are required.
+// handsDownRequired reports whether a list of controllers contains all required ones.
 func handsDownRequired(list []string) bool {
 	for _, controller := range controllers[:requiredControllers] {
 		if !slices.Contains(list, controller) {
@@ -128,7 +128,7 @@ func handsDownRequired(list []string) bool {
 	return true
 }
 
-// mayMakeCgroups reports whether this process may make groups in a folder.
+// mayMakeCgroups reports whether this process may create groups in a folder.
 func mayMakeCgroups(dir string) bool {
 	return unix.Access(dir, unix.W_OK) == nil &&
 		unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) == nil

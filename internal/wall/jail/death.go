@@ -6,25 +6,25 @@ import (
 	"syscall"
 )
 
-// OutOfMemory is the Cause of a Death for lack of memory.
+// OutOfMemory is the Cause of a Death from lack of memory.
 const OutOfMemory = "memory"
 
-// CPUTimeSignal is Linux's SIGXCPU: the processor time of Limits.CPUSeconds is used up.
-// Package syscall does not name it on every system.
+// CPUTimeSignal is Linux's SIGXCPU: the process has used the processor time of Limits.CPUSeconds.
+// Package syscall does not define it on every system.
 const CPUTimeSignal = syscall.Signal(24)
 
-// Death is why the runtime of a Go program gave up. It is read from what the program
-// wrote, and the program is hostile: use it to word a result, and for nothing else.
+// Death is why the runtime of a Go program gave up. It is parsed from the output of the program,
+// which is hostile: use it to word a result, and for nothing else.
 type Death struct {
-	// Cause is [OutOfMemory], "StackOverflow", "FatalError" or "panic". It is empty if
-	// the output does not say.
+	// Cause is [OutOfMemory], "StackOverflow", "FatalError" or "panic". It is empty if the output
+	// does not reveal the cause.
 	Cause string
-	// Line is the line of the output that says so.
+	// Line is the line of the output that reveals the cause.
 	Line string
 }
 
-// deathMarks are how the Go runtime announces its end, with the cause they stand for. The
-// first match decides: an exhausted stack, for example, is a fatal error as well.
+// deathMarks are the Go runtime's last words, with the causes they stand for. The first match wins:
+// an exhausted stack, for example, is a fatal error as well.
 var deathMarks = []struct{ text, cause string }{
 	{"out of memory", OutOfMemory},
 	{"cannot allocate memory", OutOfMemory},
@@ -33,7 +33,7 @@ var deathMarks = []struct{ text, cause string }{
 	{"panic: ", "panic"},
 }
 
-// FindDeath finds in the output of a Go program why its runtime gave up.
+// FindDeath finds the reason why a Go program's runtime gave up in the program's output.
 func FindDeath(output []byte) Death {
 	for _, mark := range deathMarks {
 		if at := bytes.Index(output, []byte(mark.text)); at >= 0 {
@@ -43,21 +43,21 @@ func FindDeath(output []byte) Death {
 	return Death{}
 }
 
-// Message returns the line without the runtime's own introduction.
+// Message returns the line without the runtime's prefix.
 func (d Death) Message() string {
 	return strings.TrimPrefix(strings.TrimPrefix(d.Line, "panic: "), "fatal error: ")
 }
 
-// LastLine returns the last line that a process wrote.
+// LastLine returns the last line of a process's output.
 func LastLine(output []byte) string {
 	output = bytes.TrimSpace(output)
 	return lineAt(output, len(output))
 }
 
-// maxLine bounds a line that is quoted, in bytes.
+// maxLine bounds a quoted line, in bytes.
 const maxLine = 300
 
-// lineAt returns the line of text that holds byte at.
+// lineAt returns the line of text that contains byte at.
 func lineAt(text []byte, at int) string {
 	start := bytes.LastIndexByte(text[:at], '\n') + 1
 	end := len(text)

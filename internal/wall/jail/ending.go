@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// Kill ends every process of the jail and closes Conn. It returns when nothing of the jail
-// is left: no process, mount, cgroup or descriptor. It can be called at any time, and
-// again.
+// Kill kills every process of the jail and closes Conn. It returns when nothing of the jail is
+// left: no process, mount, cgroup or descriptor. It can be called at any time, and repeatedly.
 func (p *Process) Kill() error {
 	p.beginKill()
 	_ = p.conn.Close() // it may be closed already
@@ -25,7 +24,7 @@ func (p *Process) Kill() error {
 	case <-time.After(stopTimeout):
 	}
 
-	// Only a process that hangs in the kernel gets here.
+	// Only a process that hangs in the kernel leads here.
 	if p.cgroup != nil {
 		p.cgroup.kill()
 	}
@@ -38,7 +37,7 @@ func (p *Process) Kill() error {
 	}
 }
 
-// beginKill begins to end every process. In class Full it does not wait.
+// beginKill starts killing every process. In class Full it does not wait.
 func (p *Process) beginKill() {
 	if p.isDone() {
 		return
@@ -50,8 +49,8 @@ func (p *Process) beginKill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 }
 
-// askToEnd lets the init of a nested jail kill the other processes, which the kernel does
-// not do without a process namespace. It reports whether that has ended the jail.
+// askToEnd makes the init of a nested jail kill the other processes: without a process namespace,
+// the kernel does not. It reports whether the jail has ended.
 func (p *Process) askToEnd() bool {
 	p.mu.Lock()
 	err := p.writeOrder(order{End: true}, time.Second)
@@ -71,21 +70,21 @@ func (p *Process) askToEnd() bool {
 	return false
 }
 
-// finish collects what there is to know when the init has ended, and removes what is left
-// of the jail.
+// finish collects the facts about the jail after the init has ended, and removes the remains of the
+// jail.
 func (p *Process) finish(output *os.File) {
 	<-p.launched
 
 	if p.plan.Class == Nested {
-		// A process that got away must not keep us waiting for its output.
+		// We must not wait for the output of a process that got away.
 		_ = output.SetReadDeadline(time.Now().Add(time.Second)) // pipes have deadlines
 	}
 	if p.control != nil {
-		// The init's end is closed. This is for a reader that is slow.
+		// The init's end is closed. This deadline is for a slow reader.
 		_ = p.control.SetReadDeadline(time.Now().Add(stopTimeout)) // sockets have deadlines
 	}
 	p.wg.Wait()
-	_ = output.Close() // it was only read
+	_ = output.Close() // only read from
 
 	p.exit = p.describeExit()
 	state := p.cmd.ProcessState
@@ -98,12 +97,12 @@ func (p *Process) finish(output *os.File) {
 	close(p.done)
 }
 
-// describeExit says how the guest ended.
+// describeExit returns how the guest ended.
 func (p *Process) describeExit() Exit {
 	e := Exit{Code: -1, Signal: syscall.SIGKILL}
 	if r := p.reported; r != nil {
 		e.Signal, e.OOM = 0, r.Memory
-		if r.Status.Signaled() { //nolint:misspell // it is called so
+		if r.Status.Signaled() { //nolint:misspell // the method's name
 			e.Signal = r.Status.Signal()
 		} else {
 			e.Code = r.Status.ExitStatus()
@@ -115,7 +114,7 @@ func (p *Process) describeExit() Exit {
 	return e
 }
 
-// releaseResources gives back what a jail holds besides processes.
+// releaseResources releases everything that a jail holds besides processes.
 func (p *Process) releaseResources() error {
 	if p.stopWatching != nil {
 		p.stopWatching()
@@ -139,7 +138,7 @@ func (p *Process) releaseResources() error {
 	return err
 }
 
-// undoLaunch undoes what launch did before it failed.
+// undoLaunch undoes the steps of a failed launch.
 func (p *Process) undoLaunch() error {
 	if !p.started {
 		return p.releaseResources()

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// traces is what jails leave on a host that leak: descriptors and child
-// processes of this process, cgroups and mounts.
+// traces returns what leaking jails would leave on a host: descriptors and child processes of this
+// process, cgroups and mounts.
 func traces(t *testing.T) string {
 	t.Helper()
 	descriptors, err := os.ReadDir("/proc/self/fd")
@@ -41,7 +41,7 @@ func traces(t *testing.T) string {
 		t.Fatal(err)
 	}
 
-	// The host is busy with other things too; a jail would mount here.
+	// The host is busy with other things, too; a jail would mount here.
 	mounts = slices.DeleteFunc(mounts, func(m mounted) bool {
 		name, _, _ := strings.Cut(strings.TrimPrefix(m.point, newRoot+"/"), "/")
 		return m.point != newRoot && (!isBelow(newRoot, m.point) || !slices.Contains(jailed, name))
@@ -55,11 +55,11 @@ func traces(t *testing.T) string {
 		len(descriptors), pids, cgroupsOf(t, os.Getpid()), len(mounts), temporary)
 }
 
-// jailed are the folders of a jail's tree that something is mounted on.
+// jailed are the folders of a jail's tree that are mount points.
 var jailed = []string{"usr", "bin", "lib", "lib64", "proc", "dev", "tmp", "sandbox"}
 
-// leavesNothing waits until there are no other traces than before: the kernel takes
-// its time, and what has leaked stays.
+// leavesNothing waits until there are no more traces than before: the kernel takes its time, but
+// leaks persist.
 func leavesNothing(t *testing.T, before, what string) {
 	t.Helper()
 	after := traces(t)
@@ -72,7 +72,7 @@ func leavesNothing(t *testing.T, before, what string) {
 	}
 }
 
-// cgroupsOf lists the groups that a launcher has made.
+// cgroupsOf lists the groups created by a launcher.
 func cgroupsOf(t *testing.T, pid int) []string {
 	t.Helper()
 	p, err := findCgroupParents()
@@ -94,9 +94,9 @@ func cgroupsOf(t *testing.T, pid int) []string {
 
 func TestFailureAtAnyStepLeavesNothing(t *testing.T) {
 	requireFull(t)
-	t.Setenv("TMPDIR", t.TempDir()) // others have files in theirs
+	t.Setenv("TMPDIR", t.TempDir()) // other processes have files in the usual one
 
-	// Whatever the runtime opens once is open from now on.
+	// Whatever the runtime opens only once is open from now on.
 	if err := startJail(t, Config{Worker: "echo"}).Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -151,11 +151,10 @@ func TestStartThatIsCancelledLeavesNothing(t *testing.T) {
 	}
 }
 
-// launcher is the environment variable that makes this test binary a launcher
-// which is to be killed.
+// launcher is the environment variable that makes this test binary a launcher to be killed.
 const launcher = "JAIL_TEST_LAUNCHER"
 
-// TestLauncher is no test: it is what TestDeathOfTheLauncherLeavesNothing runs.
+// TestLauncher is not a test: TestDeathOfTheLauncherLeavesNothing runs it.
 func TestLauncher(t *testing.T) {
 	kind := os.Getenv(launcher)
 	if kind == "" {
@@ -239,7 +238,7 @@ func dies(t *testing.T, kind Class) {
 	}
 }
 
-// treeOf returns a process and those below it, with the times of their starts.
+// treeOf returns a process and its descendants, with their start times.
 func treeOf(t *testing.T, root int) map[int]string {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*")
@@ -318,7 +317,7 @@ func TestNestedSignalsAndSpares(t *testing.T) {
 	}
 }
 
-// TestRefusedNamespacesLeadToNested runs itself where no namespace can be made.
+// TestRefusedNamespacesLeadToNested runs itself where no namespaces can be created.
 func TestRefusedNamespacesLeadToNested(t *testing.T) {
 	const inside = "JAIL_TEST_REFUSED"
 	if os.Getenv(inside) != "" {
@@ -339,7 +338,7 @@ func TestRefusedNamespacesLeadToNested(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The limit is one of a user namespace, so that the host keeps its own.
+	// The limit belongs to a user namespace, so the host keeps its own.
 	c := exec.Command("/bin/sh", "-c",
 		`echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" -test.run='^TestRefused'`, self)
 	c.Env = append(os.Environ(), inside+"=1")
@@ -355,7 +354,7 @@ func TestRefusedNamespacesLeadToNested(t *testing.T) {
 	}
 }
 
-// TestAsOrdinaryUser runs the other tests once more, without being root.
+// TestAsOrdinaryUser repeats the other tests without being root.
 func TestAsOrdinaryUser(t *testing.T) {
 	requireRoot(t)
 	if testing.Short() {
@@ -366,7 +365,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Where it lies only root may look.
+	// Only root can read the binary at its own path.
 	binary := filepath.Join(t.TempDir(), "test")
 	copyFile(t, binary, self)
 
@@ -405,7 +404,7 @@ func copyFile(t *testing.T, to, from string) {
 	}
 }
 
-// BenchmarkStart measures from nothing to an attested guest, and to its end.
+// BenchmarkStart measures the time from nothing to an attested guest, and to its end.
 func BenchmarkStart(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -18,8 +18,8 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/pagemap"
 )
 
-// runGuest is the child of the init. It locks itself down, attests, waits for the word of
-// the launcher, and becomes the program or runs the worker. It never returns.
+// runGuest is the child of the init. It locks itself down, attests, waits for the launcher's
+// permission, and becomes the program or runs the worker. It never returns.
 func runGuest(worker func(conn *os.File) int) {
 	runtime.LockOSThread()
 
@@ -39,7 +39,7 @@ func runGuest(worker func(conn *os.File) int) {
 	if err := receiveFromLauncher(&o); err != nil {
 		exitHelper(helperFailed) // the launcher rejected the attestation
 	}
-	_ = unix.Close(launcherFD) // nothing is lost in it
+	_ = unix.Close(launcherFD) // no data is lost
 
 	if worker == nil {
 		g.executeProgram()
@@ -47,15 +47,15 @@ func runGuest(worker func(conn *os.File) int) {
 	g.runWorker(worker)
 }
 
-// guest is the state of the guest.
+// guest holds the state of the guest.
 type guest struct {
 	plan        plan
 	attestation Attestation
 	status      *os.File // opened early, read late
 }
 
-// lockDown gives everything up, in the one order that works, and attests. Each step is
-// proven at the last moment when the proof is still possible.
+// lockDown gives up every privilege, in the only order that works, and attests. Each step is proven
+// at the last moment when a proof is still possible.
 func (g *guest) lockDown() error {
 	p := &g.plan
 	if err := p.failAt("guest"); err != nil {
@@ -125,7 +125,7 @@ func (g *guest) lockSteps() []lockStep {
 	}
 }
 
-// whyOff says why a layer was not asked for.
+// whyOff returns why a layer was not requested.
 func (p *plan) whyOff(l Layers) string {
 	if p.Off&l != 0 {
 		return "left out by a test"
@@ -147,7 +147,7 @@ func (g *guest) compareNamespaces(names ...string) error {
 	return nil
 }
 
-// describeTree says how the file tree keeps the host's files apart.
+// describeTree describes how the file tree is kept apart from the host's files.
 func describeTree(p *plan) string {
 	const how = "separate tmpfs root, read-only binds"
 	mounts, err := readMounts()
@@ -164,7 +164,7 @@ func describeTree(p *plan) string {
 	return how + ", folders under overlayfs"
 }
 
-// checkTree proves that only what belongs there is mounted.
+// checkTree proves that only the planned trees are mounted.
 func (g *guest) checkTree() error {
 	mounts, err := readMounts()
 	if err != nil {
@@ -174,12 +174,12 @@ func (g *guest) checkTree() error {
 		g.attestation.Mounts = append(g.attestation.Mounts, m.point)
 	}
 	slices.Sort(g.attestation.Mounts)
-	g.attestation.Mounts = slices.Compact(g.attestation.Mounts) // a covered folder has two
+	g.attestation.Mounts = slices.Compact(g.attestation.Mounts) // a covered folder appears twice
 	return checkMounts(&g.plan, mounts)
 }
 
-// restrictFiles applies the Landlock rules and proves that they hold: no rule allows to
-// list the root.
+// restrictFiles applies the Landlock rules and proves that they hold: no rule allows listing the
+// root.
 func (g *guest) restrictFiles() error {
 	g.attestation.LandlockABI = landlockABI()
 	if err := restrictFiles(&g.plan); err != nil {
@@ -189,7 +189,7 @@ func (g *guest) restrictFiles() error {
 	fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	switch {
 	case err == nil:
-		_ = unix.Close(fd) // the jail is given up
+		_ = unix.Close(fd) // the start fails
 		return errors.New("the guest can list /: Landlock does not restrict it")
 	case !errors.Is(err, unix.EACCES):
 		return fmt.Errorf("the guest cannot list /, but with the wrong error: %w", err)
@@ -197,7 +197,7 @@ func (g *guest) restrictFiles() error {
 	return nil
 }
 
-// checkPrivileges makes sure that nothing is left of what the init gave up before it
+// checkPrivileges proves that none of the privileges is left that the init gave up before it
 // started the guest.
 func (g *guest) checkPrivileges() error {
 	if err := setCapabilities(0); err != nil {
@@ -217,8 +217,8 @@ func (g *guest) checkPrivileges() error {
 	return checkPrivileges(status)
 }
 
-// filterCalls installs the seccomp filter. It is last: after it hardly anything can be
-// looked up.
+// filterCalls installs the seccomp filter. It comes last: afterwards hardly anything can be looked
+// up.
 func (g *guest) filterCalls() error {
 	if err := installFilter(&g.plan); err != nil {
 		return err
@@ -230,8 +230,8 @@ func (g *guest) filterCalls() error {
 	return checkFilter(status, g.plan.Proxy)
 }
 
-// executeProgram becomes the program. It never returns: a failure is exit code 127 with
-// the reason on standard error, as from a shell.
+// executeProgram becomes the program. It never returns: a failure becomes exit code 127 with the
+// reason on standard error, as from a shell.
 func (g *guest) executeProgram() {
 	// A signal that the launcher ignored would stay ignored in the program.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
@@ -241,7 +241,7 @@ func (g *guest) executeProgram() {
 	exitHelper(127)
 }
 
-// runWorker runs the function of this binary. It never returns.
+// runWorker runs the worker function of this binary. It never returns.
 func (g *guest) runWorker(worker func(conn *os.File) int) {
 	conn, err := openConnection()
 	if err == nil {
@@ -256,9 +256,9 @@ func (g *guest) runWorker(worker func(conn *os.File) int) {
 	select {}
 }
 
-// openConnection returns the guest's end of the connection for a worker.
+// openConnection returns the guest's end of a worker's connection.
 func openConnection() (*os.File, error) {
-	// Then the runtime needs no thread to wait for it.
+	// The runtime then needs no thread to wait for it.
 	if err := unix.SetNonblock(connFD, true); err != nil {
 		return nil, err
 	}
@@ -266,7 +266,7 @@ func openConnection() (*os.File, error) {
 	return os.NewFile(connFD, "conn"), nil
 }
 
-// setEnvironment makes the environment what was asked for.
+// setEnvironment sets the requested environment.
 func (g *guest) setEnvironment() error {
 	os.Clearenv()
 	for _, variable := range g.plan.Env {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The attempts below hold memory that belongs to no process, until a sample sees it.
+// The attempts below hold memory that belongs to no process until a sample detects it.
 
-// queues fills the buffers of so many pairs of sockets, in both directions, and keeps them.
+// queues fills the buffers of a number of socket pairs, in both directions, and keeps them.
 func queues(argument string) string {
 	n, _ := strconv.Atoi(argument)
 	block := make([]byte, 32<<10)
@@ -30,12 +30,12 @@ func queues(argument string) string {
 		}
 	}
 
-	time.Sleep(time.Minute) // it is killed before
+	time.Sleep(time.Minute) // it is killed earlier
 	return "done"
 }
 
-// sharedMemory writes so many mebibytes into shared memory, most of which is then in no table
-// of a process.
+// sharedMemory writes a number of mebibytes to shared memory, most of which is then in no process's
+// page table.
 func sharedMemory(argument string) string {
 	n, _ := strconv.Atoi(argument)
 	for range n {
@@ -52,11 +52,11 @@ func sharedMemory(argument string) string {
 		}
 	}
 
-	time.Sleep(time.Minute) // it is killed before
+	time.Sleep(time.Minute) // it is killed earlier
 	return "done"
 }
 
-// keepFile keeps 80 MiB in a file of a folder that has no name any more.
+// keepFile keeps 80 MiB in a file of a folder that no longer has a name.
 func keepFile(dir string) string {
 	f, err := os.Create(dir + "/kept")
 	if err == nil {
@@ -73,6 +73,6 @@ func keepFile(dir string) string {
 			return outcome(err)
 		}
 	}
-	time.Sleep(time.Minute) // it is killed before
+	time.Sleep(time.Minute) // it is killed earlier
 	return "done"
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/frame"
 )
 
-// The guests of the tests. A hostile one answers each frame, which is the name
-// of an attempt and its argument, with how the attempt went.
+// The guests of the tests. A hostile one answers each frame, which contains the name of an attempt
+// and its argument, with the outcome of the attempt.
 
 func init() {
 	Register("echo", func(conn *os.File) int {
@@ -63,7 +63,7 @@ func hostile(conn *os.File) int {
 	}
 }
 
-// outcome says how an attempt went: the name of the error, or "done".
+// outcome describes the outcome of an attempt: the name of the error, or "done".
 func outcome(err error) string {
 	var errno syscall.Errno
 	switch {
@@ -88,7 +88,7 @@ func call(number uintptr, args ...uintptr) string {
 	return "done"
 }
 
-// socket returns an attempt to make a socket.
+// socket returns an attempt to create a socket.
 func socket(family, kind int) func(string) string {
 	return func(string) string {
 		fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
@@ -109,7 +109,7 @@ var (
 	zeros    [256]byte
 )
 
-// locked are the files that the guest has locked.
+// locked are the files locked by the guest.
 var locked []*os.File
 
 func at(b *byte) uintptr { return uintptr(unsafe.Pointer(b)) }
@@ -127,7 +127,7 @@ var attempts = map[string]func(argument string) string{
 	"alg":     socket(unix.AF_ALG, unix.SOCK_SEQPACKET),
 	"vsock":   socket(unix.AF_VSOCK, unix.SOCK_STREAM),
 	"pair": func(argument string) string {
-		kind, _ := strconv.Atoi(argument) // a stream if there is none
+		kind, _ := strconv.Atoi(argument) // a stream by default
 		pair, err := unix.Socketpair(unix.AF_UNIX, max(kind, unix.SOCK_STREAM)|unix.SOCK_CLOEXEC, 0)
 		if err == nil {
 			err = errors.Join(unix.Close(pair[0]), unix.Close(pair[1]))
@@ -256,7 +256,7 @@ var attempts = map[string]func(argument string) string{
 	},
 }
 
-// signalTo sends a signal to a process, given by its number.
+// signalTo sends a signal to a process, given its number.
 func signalTo(pid string, sig syscall.Signal) string {
 	n, _ := strconv.Atoi(pid)
 	return outcome(unix.Kill(n, sig))
@@ -337,7 +337,7 @@ func large(name string) string {
 	return outcome(f.Truncate(3 << 20))
 }
 
-// flood writes to as many MiB of memory as the argument says.
+// flood writes to argument MiB of memory.
 func flood(argument string) string {
 	n, _ := strconv.Atoi(argument)
 	memory, err := unix.Mmap(-1, 0, n<<20,
@@ -350,14 +350,14 @@ func flood(argument string) string {
 	for i := 0; i < len(memory); i += 4096 {
 		memory[i] = 1
 		if i%(1<<20) == 0 {
-			time.Sleep(200 * time.Microsecond) // or a sampler has no chance
+			time.Sleep(200 * time.Microsecond) // otherwise a sampler would have no chance
 		}
 	}
 
 	return "done"
 }
 
-// hoard is flood, and keeps it: whoever looks now and then sees it.
+// hoard is like flood, but keeps the memory, so that occasional samples detect it.
 func hoard(argument string) string {
 	n, _ := strconv.Atoi(argument)
 	memory := make([]byte, n<<20)
@@ -377,7 +377,7 @@ func startChild() (*exec.Cmd, error) {
 	return c, err
 }
 
-// forks starts as many processes as it can, at most those of the argument.
+// forks starts as many processes as it can, up to argument.
 func forks(argument string) string {
 	n, _ := strconv.Atoi(argument)
 	for i := range n {
@@ -396,7 +396,7 @@ func forks(argument string) string {
 	return "done"
 }
 
-// children leaves processes running.
+// children leaves running child processes behind.
 func children(argument string) string {
 	n, _ := strconv.Atoi(argument)
 	for range n {
@@ -408,7 +408,7 @@ func children(argument string) string {
 	return "done"
 }
 
-// orphans leaves processes whose parents have ended.
+// orphans leaves processes behind whose parents have ended.
 func orphans(string) string {
 	for range 5 {
 		c := exec.Command("/bin/sh", "-c", "/bin/sleep 0.01 & exit 0")
@@ -420,8 +420,7 @@ func orphans(string) string {
 	return "done"
 }
 
-// runThreads does something on many threads at the same time and returns the
-// different answers.
+// runThreads does something on many threads at the same time and returns the distinct answers.
 func runThreads(n int, do func() string) string {
 	var all, ready sync.WaitGroup
 	var mu sync.Mutex
@@ -497,8 +496,8 @@ func descriptors(string) string {
 	return strings.Join(odd, ",")
 }
 
-// eachThread returns what the threads of the guest have in their status that
-// tells them from a locked thread.
+// eachThread returns the fields in the status of the guest's threads that distinguish them from a
+// locked-down thread.
 func eachThread(string) string {
 	var odd []string
 	tasks, err := os.ReadDir("/proc/self/task")

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handshake leads the init and the guest to the point where the guest starts.
+// handshake leads the init and the guest up to the guest's start.
 func (p *Process) handshake() error {
 	deadline := time.Now().Add(startTimeout)
 	err := errors.Join(p.control.SetDeadline(deadline), p.gate.SetDeadline(deadline))
@@ -55,7 +55,7 @@ func (p *Process) releaseGuest() error {
 	if err := writeMessage(p.gate, order{ID: 1}); err != nil {
 		return fmt.Errorf("cannot let the guest start: %w", err)
 	}
-	_ = p.gate.Close() // everything in it was read
+	_ = p.gate.Close() // everything was read
 	return p.control.SetDeadline(time.Time{})
 }
 
@@ -87,8 +87,8 @@ func (p *Process) sendPlan(c *net.UnixConn, helper string) (message, error) {
 	return m, nil
 }
 
-// checkAttestation compares the attestation with what the class promises, and what can be
-// seen from outside with what was asked for.
+// checkAttestation compares the attestation with the promises of the class, and the facts seen from
+// outside with the request.
 func (p *Process) checkAttestation() error {
 	a := p.attestation
 	promised := Layers(1<<allLayers-1) &^ Cgroup &^ p.plan.Off
@@ -118,7 +118,7 @@ func (p *Process) checkAttestation() error {
 	return nil
 }
 
-// describeCgroup describes the layer that only the launcher sees well.
+// describeCgroup describes the only layer that the launcher sees better than the guest.
 func (p *Process) describeCgroup() LayerState {
 	s := LayerState{Name: Cgroup.String()}
 	switch {
@@ -153,10 +153,10 @@ func writeMessage(c *net.UnixConn, m any) error {
 	return err
 }
 
-// errNoFile is what comes with a message and is not one file.
+// errNoFile reports a message that came with something other than one file.
 var errNoFile = errors.New("a message contained something other than a file")
 
-// readMessage reads one message, and the file that came with it.
+// readMessage reads one message, and the file attached to it, if any.
 func readMessage(c *net.UnixConn, m any) (*os.File, error) {
 	buf, rights := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4))
 	n, nr, _, _, err := c.ReadMsgUnix(buf, rights)

@@ -21,27 +21,26 @@ const (
 
 // The descriptors of the helpers.
 const (
-	connFD     = 3 // to the launcher, the guest keeps it
-	launcherFD = 4 // to the launcher, the helpers keep it to themselves
-	initGate   = 5 // in the init: what will be launcherFD of the guest
-	awakeFD    = 5 // closed by the guest when its libraries are loaded, with cgo only
+	connFD     = 3 // to the launcher; the guest keeps it
+	launcherFD = 4 // to the launcher; only the helpers have it
+	initGate   = 5 // in the init: the future launcherFD of the guest
+	awakeFD    = 5 // closed by the guest once its libraries are loaded, with cgo only
 	firstTree  = 6 // the binds of a root launcher, as detached mounts
 )
 
-// noCgroupFiles keeps the Go runtime of a helper from opening the files of its cgroup. It
-// would keep them open, and the guest would inherit them.
+// noCgroupFiles keeps the Go runtime of a helper from opening its cgroup files. They would stay
+// open, and the guest would inherit them.
 const noCgroupFiles = "GODEBUG=containermaxprocs=0,updatemaxprocs=0"
 
-// noRaceDelay keeps a helper with the race detector from waiting a second at its end.
-// Other programs ignore it.
+// noRaceDelay keeps a helper built with the race detector from sleeping for a second at exit. Other
+// programs ignore it.
 const noRaceDelay = "GORACE=atexit_sleep_ms=0"
 
-// helperFailed is the exit code of a helper that could not do its work. It has sent the
-// reason before.
+// helperFailed is the exit code of a helper that failed. The helper has already sent the reason.
 const helperFailed = 125
 
-// init turns the process into a helper if it was started as one. Workers are not known
-// yet: the packages that register them are initialised later.
+// init turns the process into a helper if it was started as one. No workers are registered yet: the
+// packages that register them are initialised later.
 func init() {
 	switch {
 	case len(os.Args) == 0 || os.Args[0] != helperName:
@@ -65,12 +64,12 @@ var workers struct {
 // Register names a function that can run in a jail. It runs in the guest after lock-down,
 // on its own goroutine, and its result is the guest's exit code.
 //
-// Call Register once for each name, from an init function of the package that has the
-// function. In a jail it runs the function and does not return, so packages that are
-// initialised later never run there.
+// Call Register once for each name, from an init function of the package that defines the function.
+// In a jail, Register runs the function and does not return, so packages that are initialised later
+// never run there.
 //
-// The function reads and writes conn, the guest's end of Process.Conn. In profile Compute
-// it cannot open anything else: embed what it needs from files in the binary, or send it.
+// The function reads and writes conn, the guest's end of Process.Conn. In profile Compute it cannot
+// open anything else: embed the files that it needs in the binary, or send them.
 func Register(name string, main func(conn *os.File) int) {
 	args := os.Args
 	if len(args) == 3 && args[0] == helperName && args[1] == roleWorker && args[2] == name {
@@ -89,14 +88,14 @@ func Register(name string, main func(conn *os.File) int) {
 	workers.names[name] = true
 }
 
-// isRegistered reports whether Register was called with a name.
+// isRegistered reports whether Register was called with this name.
 func isRegistered(name string) bool {
 	workers.Lock()
 	defer workers.Unlock()
 	return workers.names[name]
 }
 
-// exitHelper ends a helper.
+// exitHelper exits from a helper process.
 func exitHelper(code int) {
 	os.Exit(code) //nolint:forbidigo // a helper has no main to return to
 }

@@ -16,8 +16,8 @@ import (
 
 // runInit is process 1 of the jail. It never returns.
 //
-// It runs on the main thread, which an init function holds for itself: the guest inherits
-// what this thread gives up, and dies when this thread dies.
+// It runs on the main thread, which is locked while init functions run: the guest inherits this
+// thread's reduced privileges, and dies when this thread dies.
 func runInit() {
 	runtime.LockOSThread()
 
@@ -26,7 +26,7 @@ func runInit() {
 		exitHelper(helperFailed) // the launcher is gone
 	}
 	if err := in.buildJail(); err != nil {
-		_ = sendToLauncher(describeError(err)) // a launcher that is gone needs no reason
+		_ = sendToLauncher(describeError(err)) // if the launcher is gone, no reason is needed
 		exitHelper(helperFailed)
 	}
 	if err := in.reportReady(); err != nil {
@@ -41,20 +41,20 @@ func runInit() {
 	in.carryOutOrders()
 }
 
-// initProcess is the state of the init.
+// initProcess holds the state of the init.
 type initProcess struct {
 	plan   plan
-	proxy  int          // the listener, before it is sent
+	proxy  int          // the listener, until it is sent
 	guest  int          // process number
-	memory atomic.Bool  // the guest was ended for its memory
-	limit  atomic.Int64 // of the memory, in bytes, where it is sampled
-	// inOrder is held while an order is carried out, and from the end of the guest on.
+	memory atomic.Bool  // the guest was killed for lack of memory
+	limit  atomic.Int64 // on memory, in bytes, where it is sampled
+	// inOrder is held while an order is carried out, and after the end of the guest.
 	inOrder sync.Mutex
 }
 
-// buildJail starts the guest, which waits, and builds the jail around it. In this order
-// the guest is executed while the binary and its libraries can still be found, and both
-// start at the same time.
+// buildJail starts the guest, which waits, and builds the jail around it. In this order, the guest
+// is executed while the binary and its libraries can still be found, and both start at the same
+// time.
 func (in *initProcess) buildJail() error {
 	if err := in.prepareSelf(); err != nil {
 		return err
@@ -68,13 +68,13 @@ func (in *initProcess) buildJail() error {
 	return in.protectSelf()
 }
 
-// prepareSelf gives up what the guest must not inherit, and makes what the init needs its
-// privileges for.
+// prepareSelf gives up everything that the guest must not inherit, and sets up what requires the
+// init's privileges.
 func (in *initProcess) prepareSelf() error {
 	if err := unix.CloseRange(connFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return inLayer(Privileges, err)
 	}
-	// pivot_root moves only the processes that stand at the old root.
+	// pivot_root moves only the processes whose working folder is the old root.
 	if err := unix.Chdir("/"); err != nil {
 		return inLayer(Mounts, err)
 	}
@@ -107,13 +107,13 @@ func (in *initProcess) startGuest() error {
 	env := []string{noCgroupFiles, noRaceDelay}
 	if in.plan.Worker != "" {
 		args = []string{helperName, roleWorker, in.plan.Worker}
-		env = slices.Concat(in.plan.Env, env) // the last one counts
+		env = slices.Concat(in.plan.Env, env) // the last value wins
 	}
 
 	files := []uintptr{0, 1, 2, connFD, initGate}
 	var awake [2]int
 	if withCgo {
-		// The loader must find the libraries before the tree of the host goes.
+		// The loader must find the libraries before the host's tree disappears.
 		if err := unix.Pipe2(awake[:], unix.O_CLOEXEC); err != nil {
 			return inLayer(Namespaces, err)
 		}
@@ -133,7 +133,7 @@ func (in *initProcess) startGuest() error {
 
 	if withCgo {
 		_ = unix.Close(awake[1])              // the guest has the other copy
-		_, _ = unix.Read(awake[0], []byte{0}) // its end is what is waited for
+		_, _ = unix.Read(awake[0], []byte{0}) // waits for its end
 	}
 	for _, fd := range []int{connFD, initGate} {
 		if err := unix.Close(fd); err != nil {
@@ -143,7 +143,7 @@ func (in *initProcess) startGuest() error {
 	return nil
 }
 
-// buildWalls builds what surrounds the guest.
+// buildWalls builds the layers around the guest.
 func (in *initProcess) buildWalls() error {
 	if in.plan.wants(Namespaces) {
 		if err := unix.Sethostname([]byte("jail")); err != nil {
@@ -156,8 +156,8 @@ func (in *initProcess) buildWalls() error {
 	return nil
 }
 
-// protectSelf keeps the guest from ending or reading the init. It comes after startGuest,
-// because the guest would inherit the ignored signals.
+// protectSelf keeps the guest from killing or reading the init. It comes after startGuest, because
+// the guest would inherit the ignored signals.
 func (in *initProcess) protectSelf() error {
 	signal.Ignore(
 		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGABRT,
@@ -170,8 +170,7 @@ func (in *initProcess) protectSelf() error {
 	return inLayer(Privileges, keepInitCapabilities(in.plan.Class))
 }
 
-// reapProcesses waits for every process of the jail. The end of the guest is the end of
-// the jail.
+// reapProcesses reaps every process of the jail. The end of the guest is the end of the jail.
 func (in *initProcess) reapProcesses() {
 	for {
 		var status unix.WaitStatus
@@ -182,14 +181,14 @@ func (in *initProcess) reapProcesses() {
 			in.endJail()
 		case pid == in.guest:
 			end := &exited{Status: status, Memory: in.memory.Load()}
-			_ = sendToLauncher(message{Exit: end}) // the jail ends even so
+			_ = sendToLauncher(message{Exit: end}) // the jail ends anyway
 			in.inOrder.Lock()
 			in.endJail()
 		}
 	}
 }
 
-// carryOutOrders carries out the orders of the launcher, until it is gone.
+// carryOutOrders carries out the launcher's orders until the launcher is gone.
 func (in *initProcess) carryOutOrders() {
 	for {
 		var o order
@@ -203,8 +202,8 @@ func (in *initProcess) carryOutOrders() {
 	}
 }
 
-// carryOut carries out an order and confirms it. The jail ends only after that, even if the
-// order has ended the guest.
+// carryOut carries out an order and confirms it. The jail ends only after the confirmation, even if
+// the order has killed the guest.
 func (in *initProcess) carryOut(o order) error {
 	in.inOrder.Lock()
 	defer in.inOrder.Unlock()
@@ -220,8 +219,8 @@ func (in *initProcess) carryOut(o order) error {
 	return sendToLauncher(message{Done: o.ID})
 }
 
-// endJail ends the jail and never returns. In a process namespace the kernel kills the
-// processes that are left.
+// endJail ends the jail and never returns. In a process namespace, the kernel kills the remaining
+// processes.
 func (in *initProcess) endJail() {
 	if in.plan.Class == Nested {
 		in.killExcept(0)
@@ -239,7 +238,7 @@ func (in *initProcess) endJail() {
 // signalAll signals every process but this one.
 func (in *initProcess) signalAll(sig syscall.Signal) {
 	if in.plan.wants(Namespaces) {
-		_ = unix.Kill(-1, sig) // if none is left, that is fine
+		_ = unix.Kill(-1, sig) // none left is fine
 		return
 	}
 	for _, pid := range in.listOthers() {
@@ -247,8 +246,8 @@ func (in *initProcess) signalAll(sig syscall.Signal) {
 	}
 }
 
-// killExcept kills every process but this one, and the guest and keep unless keep is 0.
-// They are stopped first, so that none can fork away.
+// killExcept kills every process but this one, and the guest and keep unless keep is 0. It stops
+// them first, so that none can escape by forking.
 func (in *initProcess) killExcept(keep int) {
 	for range 1000 {
 		in.signalAll(unix.SIGSTOP)

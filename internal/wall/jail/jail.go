@@ -36,10 +36,10 @@ import (
 	"syscall"
 )
 
-// Class is how strong a jail is.
+// Class is the strength of a jail.
 type Class string
 
-// The classes, the strongest first.
+// The classes, strongest first.
 const (
 	Full   Class = "full"   // every layer
 	Nested Class = "nested" // no namespaces: Landlock, seccomp and limits only
@@ -48,14 +48,15 @@ const (
 // Profile names the system calls that the guest may make.
 type Profile string
 
-// The profiles. The only socket that a guest can create in any is a pair of streams.
+// The profiles. In all of them, the only socket that a guest can create is one of a pair of
+// streams.
 const (
-	// Compute is for workers that only compute and talk to the launcher: no new file,
-	// program or process.
+	// Compute is for workers that only compute and talk to the launcher, without new files,
+	// programs or processes.
 	Compute Profile = "compute"
-	// Engine is for workers that also run machine code which they map or make, and that keep
-	// files in memory. They, too, open no file by a name, besides the table of their pages, which
-	// package pagemap then has.
+	// Engine is for workers that also run machine code which they map or generate, and keep files
+	// in memory. They open no file by name either, except the page table, which package pagemap
+	// then holds.
 	Engine Profile = "engine"
 	// Programs is for guests that use files, threads and processes.
 	Programs Profile = "programs"
@@ -92,80 +93,80 @@ func (l Layers) String() string {
 	return strings.Join(names, ",")
 }
 
-// Bind puts a file or folder of the host into the jail's file tree.
+// Bind makes a file or folder of the host visible in the jail's file tree.
 type Bind struct {
-	// Source is an absolute path on the host. It may lie where only the launcher can
-	// reach it, but the guest's user must be able to read the files.
+	// Source is an absolute path on the host. Only the launcher need be able to reach it, but the
+	// guest's user must be able to read the files.
 	Source string
-	// Target is an absolute path in the jail, Source if empty. In class Nested it must
-	// equal Source.
+	// Target is an absolute path in the jail, or empty for Source. In class Nested it must equal
+	// Source.
 	Target string
-	// Writable lets the guest's user write, as far as the modes of the files allow.
-	// Programs in a writable bind cannot be executed.
+	// Writable allows the guest's user to write, as far as the modes of the files permit. Programs
+	// in a writable bind cannot be executed.
 	Writable bool
 }
 
 // Limits bound a jail. Zero means the default, never "unlimited".
 type Limits struct {
-	Memory       int64 // bytes of the whole tree; 512 MiB
-	AddressSpace int64 // bytes of virtual memory of one process; see Start
+	Memory       int64 // bytes, whole tree; 512 MiB
+	AddressSpace int64 // bytes of virtual memory, each process; see Start
 	Processes    int   // processes and threads of the guest; 128
 	OpenFiles    int   // descriptors of one process; 256
-	FileSize     int64 // bytes of one file; 64 MiB
-	CPUSeconds   int64 // of one process; 3600
+	FileSize     int64 // bytes, each file; 64 MiB
+	CPUSeconds   int64 // each process; 3600
 	TmpBytes     int64 // bytes of each of /tmp, /sandbox and /dev/shm; 64 MiB
 	TmpInodes    int64 // files in each of them; 4096
 }
 
-// Config describes the jailed process and its rights. Set exactly one of Path and Worker.
+// Config describes the process to jail and its rights. Set exactly one of Path and Worker.
 type Config struct {
-	// Path is a program inside the jail's file tree. Args are its arguments, the first
-	// one its name. Profile must be Programs.
+	// Path is a program in the jail's file tree. Args are its arguments, starting with its name.
+	// Profile must be Programs.
 	Path string
 	Args []string
-	// Env is the whole environment, as "name=value". It is given to Path, and to a
-	// worker through os.Environ.
+	// Env is the whole environment, as "name=value". A program inherits it; a worker reads it
+	// through os.Environ.
 	Env []string
-	// Dir is the working folder inside the jail, /sandbox if empty.
+	// Dir is the working folder inside the jail; empty means /sandbox.
 	Dir string
-	// Worker is the name of a function that was given to Register.
+	// Worker is the name of a function registered with Register.
 	Worker string
-	// Binds are what the file tree holds besides /tmp, /sandbox, /proc and a /dev with
+	// Binds are added to the file tree, which always has /tmp, /sandbox, /proc and a /dev with
 	// null, zero, urandom and shm.
 	Binds []Bind
-	// Scratch are further folders below / that the guest may write. Like /tmp, each is a file
-	// system of its own, bounded and in memory. The class is Full.
+	// Scratch lists additional folders below / that the guest may write to. Like /tmp, each is a
+	// separate file system, bounded and in memory. It implies class Full.
 	Scratch []string
-	// Proxy adds the only thing that the guest can connect to: a listener on
-	// 127.0.0.1:ProxyPort of its separate network, which the launcher serves. See
-	// Process.Proxy. Profile must be Programs and the class is Full.
+	// Proxy adds the only thing that the guest can connect to: a listener on 127.0.0.1:ProxyPort of
+	// its separate network, which the launcher serves. See Process.Proxy. Profile must be Programs;
+	// Proxy implies class Full.
 	Proxy bool
 	// Limits bound the jail.
 	Limits Limits
-	// Profile is Compute if empty.
+	// Profile defaults to Compute.
 	Profile Profile
-	// MinClass is the weakest class to accept, Full if empty.
+	// MinClass is the weakest acceptable class; it defaults to Full.
 	MinClass Class
 	// AllowSampled accepts a jail of profile Programs or Engine whose memory no cgroup counts. The
-	// init samples it then, see watchMemory for what it misses. Compute needs no permission.
+	// init then samples it: see watchMemory for what it misses. Compute needs no permission.
 	AllowSampled bool
-	// Off are layers to leave out. It is for tests that prove what a layer is good for:
-	// Start refuses it outside a test binary.
+	// Off lists layers to leave out. It is for tests that prove the effect of a layer: Start
+	// refuses it outside a test binary.
 	Off Layers
 }
 
-// ProxyPort is where a guest finds its proxy.
+// ProxyPort is the port of the proxy in the guest.
 const ProxyPort = 3128
 
 // Exit is how the guest ended.
 type Exit struct {
-	Code   int            // exit code, -1 if a signal ended it
-	Signal syscall.Signal // the signal that ended it, 0 if none
-	OOM    bool           // something in the tree was ended for its memory
-	Killed bool           // Kill was called or the context ended before it ended by itself
+	Code   int            // -1 if a signal ended it
+	Signal syscall.Signal // the signal that ended it, or 0
+	OOM    bool           // something in the tree was killed for lack of memory
+	Killed bool           // by Kill or the end of the context, before it ended by itself
 }
 
-// String says it in a few words.
+// String describes the exit in a few words.
 func (e Exit) String() string {
 	switch {
 	case e.OOM:
@@ -178,20 +179,20 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exit code %d", e.Code)
 }
 
-// Usage is what the jail has used.
+// Usage holds the resources that the jail has used.
 type Usage struct {
-	PeakMemory int64 // bytes of the whole tree; 0 if no cgroup counts them
-	// CPUNanos is the processor time of the whole tree. Without a cgroup it is that of
-	// the processes that have ended.
+	PeakMemory int64 // bytes, whole tree; 0 if no cgroup counts them
+	// CPUNanos is the processor time of the whole tree. Without a cgroup it covers only the
+	// processes that have ended.
 	CPUNanos int64
 }
 
-// LayerState is one layer as it was found.
+// LayerState is the state of one layer as measured.
 type LayerState struct {
 	Name      string `json:"name"`      // one of the names of Layers
 	On        bool   `json:"on"`        // it holds
 	Mechanism string `json:"mechanism"` // how, in a few words; empty if not On
-	Why       string `json:"why"`       // why it is not On
+	Why       string `json:"why"`       // why not, if not On
 }
 
 // Attestation describes a jail as measured from inside, before the guest's first
@@ -206,7 +207,7 @@ type Attestation struct {
 	PID         int          `json:"pid"`      // of the guest, inside
 }
 
-// holds reports whether all of the layers hold.
+// holds reports whether all of these layers hold.
 func (a Attestation) holds(layers Layers) bool {
 	for i, name := range layerNames {
 		if layers&(1<<i) == 0 {
@@ -220,12 +221,12 @@ func (a Attestation) holds(layers Layers) bool {
 	return true
 }
 
-// Report says which jails this machine offers to this user.
+// Report describes the jails that this machine offers to this user.
 type Report struct {
-	Class          Class        `json:"class"` // the best one, empty if there is none
+	Class          Class        `json:"class"` // the best class, or empty if there is none
 	Layers         []LayerState `json:"layers"`
-	LandlockABI    int          `json:"landlock_abi"`    // 0 if there is no Landlock
+	LandlockABI    int          `json:"landlock_abi"`    // 0 without Landlock
 	CgroupVersion  int          `json:"cgroup_version"`  // 1 or 2; 0 if it can set no limits
-	UserNamespaces bool         `json:"user_namespaces"` // they can be created
-	Advice         []string     `json:"advice"`          // what to do about missing layers
+	UserNamespaces bool         `json:"user_namespaces"` // can be created
+	Advice         []string     `json:"advice"`          // how to get missing layers
 }

@@ -25,8 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// requireTier skips a test for want of something, or fails it if the local
-// tier must be there.
+// requireTier skips a test if a requirement is not met, or fails it if the local tier is mandatory.
 func requireTier(t *testing.T, ok bool, want string) {
 	t.Helper()
 	if ok {
@@ -56,7 +55,7 @@ func requireFull(t *testing.T) {
 	requireTier(t, r.Class == Full, fmt.Sprintf("jails of class full (%v)", r.Advice))
 }
 
-// system folders that a guest with programs gets, as far as they exist.
+// systemBinds returns the existing system folders for a guest with programs.
 func systemBinds() []Bind {
 	var binds []Bind
 	for _, dir := range []string{"/usr", "/bin", "/lib", "/lib64"} {
@@ -89,7 +88,7 @@ func startJail(t *testing.T, cfg Config) *Process {
 	return p
 }
 
-// noTrace fails if there is anything left of a jail.
+// noTrace fails the test if anything is left of a jail.
 func noTrace(t *testing.T, p *Process) {
 	t.Helper()
 	if p.cgroup != nil {
@@ -104,7 +103,7 @@ func noTrace(t *testing.T, p *Process) {
 		return
 	}
 
-	// Whoever has the slot by now, in another test run, may have threads.
+	// Another test run may have the slot by now, and threads in it.
 	s, err := lockSlot(filepath.Dir(p.slot.file.Name()), p.slot.uid)
 	if err != nil {
 		t.Error(err)
@@ -113,7 +112,7 @@ func noTrace(t *testing.T, p *Process) {
 		return
 	}
 
-	// The launcher that had the slot before may have died just now, and its jail after it.
+	// The previous launcher with this slot may have died just now, followed by its jail.
 	n := countTasks(s.uid)
 	for end := time.Now().Add(time.Minute); n != 0 && time.Now().Before(end); n = countTasks(s.uid) {
 		time.Sleep(10 * time.Millisecond)
@@ -151,7 +150,7 @@ func startHostile(t *testing.T, cfg Config) *hostileGuest {
 	}
 }
 
-// try makes the guest try something and returns how it went.
+// try makes the guest try something and returns the outcome.
 func (h *hostileGuest) try(attempt string) string {
 	h.t.Helper()
 	if err := h.Conn().SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
@@ -348,8 +347,7 @@ func TestKillExceptSparesOne(t *testing.T) {
 	}
 }
 
-// childrenOf counts the processes below the init, seen from outside, without
-// those that have ended.
+// childrenOf counts the living processes below the init, as seen from outside.
 func childrenOf(t *testing.T, p *Process) int {
 	t.Helper()
 	parents := map[int]int{}
@@ -425,7 +423,7 @@ func TestStartRefuses(t *testing.T) {
 
 func TestBindOfAPrivateFolder(t *testing.T) {
 	requireFull(t)
-	private := t.TempDir() // its parents are closed to others
+	private := t.TempDir() // other users cannot enter its parents
 	if err := os.WriteFile(private+"/file", []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}

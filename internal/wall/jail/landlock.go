@@ -10,7 +10,7 @@ import (
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
 
-// The rights that a rule can allow. Reading includes listing folders.
+// The rights that a rule can grant. Reading includes listing folders.
 const (
 	accessRead  = ll.AccessFSReadFile | ll.AccessFSReadDir
 	accessRun   = accessRead | ll.AccessFSExecute
@@ -21,36 +21,36 @@ const (
 		ll.AccessFSExecute | ll.AccessFSTruncate
 )
 
-// landlockConfigs hold, for each ABI from 1 on, everything that it can forbid. A later
-// ABI than the last one here is used as the last one.
+// landlockConfigs holds, for each ABI from 1 on, everything that the ABI can forbid. An ABI beyond
+// the last one here is treated as the last one.
 //
-// They are never relaxed by BestEffort: that leaves a process without any rule where the
-// kernel lacks one right. A kernel and a library that disagree must end the start.
+// They are never relaxed by BestEffort, which leaves a process without any rule where the kernel
+// lacks one right. If a kernel and the library disagree, the start must fail.
 var landlockConfigs = []landlock.Config{
 	landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
 	landlock.V7, landlock.V8, landlock.V9, landlock.V10, landlock.V11,
 }
 
 const (
-	// nestedABI is the first ABI that keeps a guest from sending signals to processes
-	// outside. With namespaces the process namespace does that.
+	// nestedABI is the first ABI that keeps a guest from signalling processes outside. With
+	// namespaces, the process namespace does that.
 	nestedABI = 6
-	// syncABI is the first ABI that restricts all threads at once. Before, each thread
-	// gets a separate domain.
+	// syncABI is the first ABI that restricts all threads at once. With earlier ones, each thread
+	// has a separate domain.
 	syncABI = 8
 	// signalErratum marks kernels whose signal scope spares the threads of one process.
 	signalErratum = 1 << 1
 )
 
-// landlockABI returns which ABI of Landlock can be used here, 0 if none.
+// landlockABI returns the Landlock ABI available here, or 0 if none.
 func landlockABI() int {
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
 		return 0
 	}
 
-	// Without the fix, scopes would keep a Go program from signalling its own threads,
-	// which the runtime does all the time. The library refuses scopes then, too.
+	// Without the fix, scopes would keep a Go program from signalling its own threads, which the
+	// runtime does all the time. The library then refuses scopes as well.
 	errata, err := ll.LandlockGetErrata()
 	if fixed := err == nil && errata&signalErratum != 0; !fixed {
 		abi = min(abi, nestedABI-1)
@@ -67,8 +67,8 @@ func restrictFiles(p *plan) error {
 
 	config := landlockConfigs[abi-1]
 	if abi < syncABI && p.Worker != "" && p.Profile == Programs && p.wants(Namespaces) {
-		// One thread could not signal the children of another one. The process namespace
-		// keeps signals inside.
+		// One thread could not signal the children of another. The process namespace keeps signals
+		// inside.
 		config.Scoped &^= ll.ScopeSignal
 	}
 
@@ -78,7 +78,7 @@ func restrictFiles(p *plan) error {
 	return nil
 }
 
-// checkLandlockABI reports an ABI that is not enough for the plan.
+// checkLandlockABI returns an error if an ABI is insufficient for the plan.
 func checkLandlockABI(p *plan, abi int) error {
 	if abi == 0 {
 		return errors.New("the kernel has no Landlock: " +
@@ -92,8 +92,8 @@ func checkLandlockABI(p *plan, abi int) error {
 	return nil
 }
 
-// landlockRules returns what a guest may reach, as far as config forbids it otherwise. Only
-// programs may reach anything.
+// landlockRules returns rules for what a guest may reach, as far as config forbids it otherwise.
+// Only programs may reach anything.
 func landlockRules(p *plan, config landlock.Config) []landlock.Rule {
 	if p.Profile != Programs {
 		return nil

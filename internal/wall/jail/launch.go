@@ -53,7 +53,7 @@ func (p *Process) launch(ctx context.Context) error {
 	return nil
 }
 
-// completePlan decides what the plan leaves open.
+// completePlan decides everything that the plan leaves open.
 func (p *Process) completePlan() error {
 	trees, err := planTrees(p.plan.Binds)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *Process) completePlan() error {
 	return p.makeCgroup()
 }
 
-// planWithoutTree fits the plan to a jail that has no file tree, and so no scratch folder.
+// planWithoutTree adapts the plan to a jail without a file tree, and so without scratch folders.
 func (p *Process) planWithoutTree() error {
 	if p.plan.Dir == "/sandbox" {
 		p.plan.Dir = "/"
@@ -92,7 +92,7 @@ func (p *Process) planWithoutTree() error {
 	return nil
 }
 
-// chooseUser decides which user the guest is, inside and outside.
+// chooseUser chooses the guest's user, inside and outside.
 func (p *Process) chooseUser() error {
 	p.plan.HostUID, p.plan.UID = os.Getuid(), os.Getuid()
 	if os.Geteuid() == 0 {
@@ -113,7 +113,7 @@ func (p *Process) chooseUser() error {
 	return nil
 }
 
-// makeCgroup makes the cgroup, or decides to sample the memory instead.
+// makeCgroup creates the cgroup, or decides to sample the memory instead.
 func (p *Process) makeCgroup() error {
 	if err := p.plan.failAt("cgroup"); err != nil || !p.plan.wants(Cgroup) {
 		return err
@@ -141,7 +141,7 @@ func readNamespaces() (map[string]string, error) {
 	return all, nil
 }
 
-// makeSockets makes the three connections, in the order of the helpers' descriptors.
+// makeSockets creates the three connections, in the order of the helpers' descriptors.
 func makeSockets() (ours, theirs []*os.File, err error) {
 	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET, unix.SOCK_SEQPACKET} {
 		pair, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
@@ -157,7 +157,7 @@ func makeSockets() (ours, theirs []*os.File, err error) {
 
 func closeFiles(files []*os.File) {
 	for _, f := range files {
-		_ = f.Close() // these are copies, nothing was written through them
+		_ = f.Close() // copies, never written to
 	}
 }
 
@@ -172,7 +172,7 @@ func (p *Process) openTrees() ([]*os.File, error) {
 		t := &p.plan.Trees[i]
 		fd, err := t.openDetached()
 		if errors.Is(err, unix.EPERM) {
-			return files, nil // root without the privileges of root; the init tries
+			return files, nil // root without privileges; the init tries
 		}
 		if err != nil {
 			closeFiles(files)
@@ -184,8 +184,8 @@ func (p *Process) openTrees() ([]*os.File, error) {
 	return files, nil
 }
 
-// startInit starts the init. The thread that does it stays until the init has ended,
-// because the kernel takes the end of that thread for the end of the parent.
+// startInit starts the init. The thread that starts it stays alive until the init has ended,
+// because the kernel treats the end of that thread as the end of the parent.
 func (p *Process) startInit(files []*os.File) error {
 	if err := p.plan.failAt("spawn"); err != nil {
 		return err
@@ -231,7 +231,7 @@ func (p *Process) initCommand(output *os.File, files []*os.File) *exec.Cmd {
 	return cmd
 }
 
-// explainStart says why the init could not be started.
+// explainStart explains why the init could not be started.
 func (p *Process) explainStart(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("cannot execute this binary as user %d: "+
@@ -241,7 +241,7 @@ func (p *Process) explainStart(err error) error {
 		"cannot make namespaces, which this kernel or container forbids: %w", err))
 }
 
-// cloneAttributes says how the init is cloned.
+// cloneAttributes returns the attributes for cloning the init.
 func (p *Process) cloneAttributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 	if p.slot != nil {
@@ -270,7 +270,7 @@ func (p *Process) cloneAttributes() *syscall.SysProcAttr {
 	attr.GidMappings = []syscall.SysProcIDMap{
 		{ContainerID: insideUID, HostID: hostGID, Size: 1},
 	}
-	// Only a launcher that is root can drop its groups, and it must.
+	// Only a launcher that is root can drop its groups, and it must do so.
 	attr.GidMappingsEnableSetgroups = p.slot != nil
 
 	attr.AmbientCaps = []uintptr{
@@ -282,7 +282,7 @@ func (p *Process) cloneAttributes() *syscall.SysProcAttr {
 	return attr
 }
 
-// adoptSockets turns our ends of the sockets into connections.
+// adoptSockets turns the launcher's ends of the sockets into connections.
 func (p *Process) adoptSockets(ours []*os.File) error {
 	conns := make([]*net.UnixConn, len(ours))
 	for i, f := range ours {
@@ -299,7 +299,7 @@ func (p *Process) adoptSockets(ours []*os.File) error {
 	return p.plan.failAt("adopt")
 }
 
-// joinCgroup moves the init into the cgroup, before it starts anything.
+// joinCgroup moves the init into the cgroup before the init starts anything.
 func (p *Process) joinCgroup() error {
 	if p.cgroup == nil {
 		return nil

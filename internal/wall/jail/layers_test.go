@@ -55,7 +55,7 @@ func TestHostileAttemptsFail(t *testing.T) {
 		h.expect(attempt, want)
 	}
 
-	// The init does not hear it, or Landlock refuses it.
+	// The init ignores it, or Landlock refuses it.
 	for _, attempt := range []string{"kill 1", "kill_parent"} {
 		if got := h.try(attempt); got != "done" && got != "EPERM" {
 			t.Errorf("%s: %s", attempt, got)
@@ -84,8 +84,8 @@ func TestInterpCanDoHardlyAnything(t *testing.T) {
 	}
 }
 
-// A control is an attempt that must fail in a whole jail, and fail too with
-// all but one of the layers that stand in its way, and succeed without them.
+// TestEachLayerHasANegativeControl: a control is an attempt that must fail in a complete jail, must
+// also fail with only one of the layers that stop it, and must succeed without all of them.
 func TestEachLayerHasANegativeControl(t *testing.T) {
 	requireFull(t)
 	hold, err := net.Listen("tcp", "127.0.0.1:0")
@@ -113,7 +113,7 @@ func TestEachLayerHasANegativeControl(t *testing.T) {
 
 	for _, c := range []struct {
 		attempt string
-		alone   []Layers // each of these is enough to stop it
+		alone   []Layers // each of these suffices to stop it
 	}{
 		{"read /etc/passwd", []Layers{Mounts, Landlock}},
 		{"list /", []Layers{Landlock}},
@@ -136,8 +136,8 @@ func TestEachLayerHasANegativeControl(t *testing.T) {
 	}
 }
 
-// TestADatagramReachesNoSocketOfTheHost: half of a pair of datagram sockets can send
-// to a socket that it finds in a bound folder, if it can be had.
+// TestADatagramReachesNoSocketOfTheHost: half of a pair of datagram sockets, if a guest could
+// create one, can send to a socket in a bound folder.
 func TestADatagramReachesNoSocketOfTheHost(t *testing.T) {
 	requireFull(t)
 	name := t.TempDir() + "/socket"
@@ -150,7 +150,7 @@ func TestADatagramReachesNoSocketOfTheHost(t *testing.T) {
 	if err := os.Chmod(name, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	// A folder that the guest can write has no overlayfs, whose sockets nobody listens at.
+	// A writable folder has no overlayfs, on which sockets have no listeners.
 	binds := []Bind{{Source: filepath.Dir(name), Writable: true}}
 	whole := startHostile(t, Config{Binds: binds})
 	whole.expect("datagram "+name, "EPERM")
@@ -185,7 +185,7 @@ func controls(t *testing.T, attempt string, alone []Layers) {
 	}
 
 	if all&Namespaces != 0 {
-		// Then it is the user of the host and Landlock that hold, as they should.
+		// Then the host's user and Landlock must hold.
 		h := startHostile(t, Config{Limits: limits, Off: all, MinClass: Nested})
 		h.expect(attempt, "EPERM")
 		return
@@ -279,7 +279,7 @@ func TestMemoryFloodIsToldFromACrash(t *testing.T) {
 		case off == 0:
 			requireCgroup(t)
 		case os.Geteuid() == 0:
-			continue // with a cgroup to be had there is no sampler to test
+			continue // if a cgroup is available, there is no sampler to test
 		default:
 			attempt = "hoard 300" // it stays until the sampler looks
 		}
@@ -311,8 +311,8 @@ func requireNoCgroup(t *testing.T) {
 	}
 }
 
-// TestMemoryIsSampledWithoutACgroup has a guest hold memory in each place that the kernel does
-// not count for a process.
+// TestMemoryIsSampledWithoutACgroup: a guest holds memory in each place that the kernel does not
+// charge to a process.
 func TestMemoryIsSampledWithoutACgroup(t *testing.T) {
 	requireFull(t)
 	requireNoCgroup(t)
@@ -363,8 +363,8 @@ time.sleep(10)
 	}
 }
 
-// TestUnmeasurableMemoryIsRefused tries what would make the sampler's estimates too small. With
-// a cgroup, which counts it, a guest may have it.
+// TestUnmeasurableMemoryIsRefused tries calls that would make the sampler's estimates too low. With
+// a cgroup, which counts this memory, a guest may make them.
 func TestUnmeasurableMemoryIsRefused(t *testing.T) {
 	requireFull(t)
 	_, err := findCgroupParents()
@@ -379,14 +379,14 @@ func TestUnmeasurableMemoryIsRefused(t *testing.T) {
 		if err == nil {
 			want = "done"
 			if strings.HasPrefix(attempt, "fcntl") {
-				want = "EBADF" // it is no pipe
+				want = "EBADF" // it is not a pipe
 			}
 		}
 		h.expect(attempt, want)
 	}
 }
 
-// TestProgramsNeedACgroupOrPermission: the samples miss memory that only programs can have.
+// TestProgramsNeedACgroupOrPermission: the samples miss memory that only programs can allocate.
 func TestProgramsNeedACgroupOrPermission(t *testing.T) {
 	requireFull(t)
 	requireNoCgroup(t)
@@ -402,7 +402,7 @@ func TestProgramsNeedACgroupOrPermission(t *testing.T) {
 }
 
 // TestNoFileOfTheHostIsWatched: the folders of the host are the same inodes in a jail, so a
-// notification or a lease would reach what the host does with them.
+// notification or a lease would reveal or affect the host's accesses to them.
 func TestNoFileOfTheHostIsWatched(t *testing.T) {
 	requireFull(t)
 	whole := startHostile(t, Config{})
@@ -436,8 +436,8 @@ func TestForkBombStops(t *testing.T) {
 	_ = p // ended by the end of the test, which takes as long as it takes
 }
 
-// TestALockOfTheHostsFileEndsWithTheJail: a bind shows the inode itself, so a guest can lock it.
-// SECURITY.md says what follows.
+// TestALockOfTheHostsFileEndsWithTheJail: a bind exposes the inode itself, so a guest can lock it.
+// SECURITY.md describes the consequences.
 func TestALockOfTheHostsFileEndsWithTheJail(t *testing.T) {
 	requireFull(t)
 	name := filepath.Join(t.TempDir(), "file")

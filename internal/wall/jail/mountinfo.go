@@ -51,12 +51,12 @@ func readMounts() ([]mounted, error) {
 	return all, lines.Err()
 }
 
-// unescapePath undoes the kernel's way to write blanks in paths.
+// unescapePath undoes the kernel's escapes for blanks in paths.
 func unescapePath(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
-// checkMounts reports what is mounted and should not be, or is mounted differently.
+// checkMounts reports a mount that should not exist, or that differs from the plan.
 func checkMounts(p *plan, all []mounted) error {
 	for _, m := range all {
 		if flaw := p.findFlaw(m); flaw != "" {
@@ -69,7 +69,7 @@ func checkMounts(p *plan, all []mounted) error {
 	return nil
 }
 
-// findFlaw describes the flaw of a mount, empty if it has none.
+// findFlaw describes the flaw of a mount, or returns an empty string.
 func (p *plan) findFlaw(m mounted) string {
 	if !m.has("nosuid") {
 		return "allows set-user-ID programs"
@@ -101,7 +101,7 @@ func (p *plan) findFlaw(m mounted) string {
 	return "does not belong there"
 }
 
-// findFlaw describes the flaw of a mount in a tree, empty if it has none.
+// findFlaw describes the flaw of a mount in a tree, or returns an empty string.
 func (t *tree) findFlaw(m mounted) string {
 	switch {
 	case !t.Write && !m.has("ro"), !t.Device && !m.has("nodev"), t.Write && !m.has("noexec"):

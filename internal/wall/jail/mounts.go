@@ -13,22 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratch are the folders that the guest may write, one tmpfs each. Programs expect the
-// last one for semaphores and shared memory.
+// scratch lists the folders that the guest may write to, one tmpfs each. Programs expect the last
+// one for semaphores and shared memory.
 var scratch = []string{"/tmp", "/sandbox", "/dev/shm"}
 
 // devices are the device files of the jail.
 var devices = []string{"/dev/null", "/dev/urandom", "/dev/zero"}
 
-// isZero reports whether a tree is /dev/zero. A shared mapping of it is memory that belongs to
-// no file, see private.
+// isZero reports whether a tree is /dev/zero. A shared mapping of /dev/zero is memory that belongs
+// to no file: see private.
 func isZero(t tree) bool { return t.Source == "/dev/zero" }
 
-// newRoot is where the file tree grows before it becomes the root. Only the namespace of
-// the jail ever sees a mount there.
+// newRoot is where the file tree is built before it becomes the root. Mounts there are visible only
+// in the jail's namespace.
 const newRoot = "/tmp"
 
-// planTrees returns what to attach for the binds and devices, parents first.
+// planTrees returns the trees to attach for the binds and devices, parents first.
 func planTrees(binds []Bind) ([]tree, error) {
 	var trees []tree
 	for _, b := range binds {
@@ -52,7 +52,7 @@ func planTrees(binds []Bind) ([]tree, error) {
 	return trees, nil
 }
 
-// planTree checks one bind and returns what to attach for it.
+// planTree checks one bind and returns the tree to attach for it.
 func planTree(b Bind) (tree, error) {
 	if b.Target == "" {
 		b.Target = b.Source
@@ -79,7 +79,7 @@ func planTree(b Bind) (tree, error) {
 	}, nil
 }
 
-// findMounts notes which trees have other mounts below them. An overlayfs would hide these.
+// findMounts records which trees have other mounts below them. An overlayfs would hide those.
 func findMounts(trees []tree) error {
 	mounts, err := readMounts()
 	if err != nil {
@@ -109,9 +109,8 @@ func isBelow(folder, path string) bool {
 	return folder == "/" || strings.HasPrefix(path, folder+"/")
 }
 
-// openDetached returns a detached copy of the tree with its restrictions. A launcher that
-// is root does it, because it can reach what the guest's user cannot. Otherwise the init
-// does it.
+// openDetached returns a detached copy of the tree with its restrictions. A launcher that is root
+// calls it, because it can reach files that the guest's user cannot. Otherwise the init calls it.
 func (t *tree) openDetached() (int, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, t.Source,
 		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
@@ -132,7 +131,7 @@ func (t *tree) openDetached() (int, error) {
 
 	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
 	if err != nil {
-		_ = unix.Close(fd) // the first error counts
+		_ = unix.Close(fd) // the first error is returned
 		return -1, fmt.Errorf("cannot restrict the bind of %s: %w", t.Source, err)
 	}
 	return fd, nil
@@ -144,7 +143,7 @@ func buildTree(p *plan) error {
 		return fmt.Errorf("cannot detach from the mounts of the host: %w", err)
 	}
 
-	// All binds first: the new root hides what is below newRoot on the host.
+	// Open all binds first: the new root hides the host's files below newRoot.
 	for i := range p.Trees {
 		t := &p.Trees[i]
 		if t.FD != 0 {
@@ -173,7 +172,7 @@ func buildTree(p *plan) error {
 
 // populateRoot fills the new root.
 func populateRoot(p *plan) error {
-	// The scratch folders come first: something may be bound below them.
+	// The scratch folders come first: binds may lie below them.
 	for _, dir := range p.scratch() {
 		if err := mountScratch(p, newRoot+dir); err != nil {
 			return err
@@ -183,7 +182,7 @@ func populateRoot(p *plan) error {
 	if err := os.Mkdir(proc, 0o555); err != nil {
 		return fmt.Errorf("cannot make a folder: %w", err)
 	}
-	// Nothing is mounted there yet, so it is the empty folder that an overlayfs needs.
+	// Nothing is mounted there yet, so it serves as the empty folder that an overlayfs needs.
 	if err := attachTrees(p, proc); err != nil {
 		return err
 	}
@@ -210,7 +209,7 @@ func mountNew(kind, target string, flags uintptr, options string) error {
 	return nil
 }
 
-// attachTrees puts the trees into the new root, and covers the folders.
+// attachTrees attaches the trees to the new root, and covers the folders.
 func attachTrees(p *plan, empty string) error {
 	for i := range p.Trees {
 		t := &p.Trees[i]
@@ -224,16 +223,16 @@ func attachTrees(p *plan, empty string) error {
 	return nil
 }
 
-// cover mounts a read-only overlayfs of an attached folder over it. Locks, leases and watches
-// belong to the inodes of the overlayfs then, so they reach neither the host nor other jails.
-// Pages of files are still shared with the host. An overlayfs without a folder to write wants a
-// second one to read: empty, which must stay.
+// cover mounts a read-only overlayfs of an attached folder over it. Locks, leases and watches then
+// belong to the inodes of the overlayfs, so they reach neither the host nor other jails. Pages of
+// files are still shared with the host. An overlayfs without a writable folder needs a second one
+// to read: empty, which must stay.
 func (t *tree) cover(empty string) error {
 	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("cannot open overlayfs: %w", err)
 	}
-	defer func() { _ = unix.Close(fs) }() // what it has made stays
+	defer func() { _ = unix.Close(fs) }() // its mount stays
 
 	target := newRoot + t.Target
 	escaped := strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(target)
@@ -254,8 +253,8 @@ func (t *tree) cover(empty string) error {
 	return errors.Join(err, unix.Close(mount))
 }
 
-// attach puts a detached tree into the new root, at its target. A target inside another
-// bind must exist there already.
+// attach attaches a detached tree to the new root, at its target. A target inside another bind must
+// exist there already.
 func (t *tree) attach() error {
 	target := newRoot + t.Target
 	err := os.MkdirAll(filepath.Dir(target), 0o755)
@@ -274,7 +273,7 @@ func (t *tree) attach() error {
 	return unix.Close(t.FD)
 }
 
-// makeMountPoint makes an empty folder or file unless it exists.
+// makeMountPoint creates an empty folder or file unless it exists.
 func makeMountPoint(target string, folder bool) error {
 	if folder {
 		if err := os.Mkdir(target, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
@@ -290,8 +289,7 @@ func makeMountPoint(target string, folder bool) error {
 	return f.Close()
 }
 
-// enterRoot makes newRoot the root, detaches the old one, and closes the new one for
-// writing.
+// enterRoot makes newRoot the root, detaches the old root, and makes the new one read-only.
 func enterRoot() error {
 	if err := unix.Chdir(newRoot); err != nil {
 		return fmt.Errorf("cannot enter the new root: %w", err)

@@ -15,13 +15,13 @@ import (
 type plan struct {
 	Config
 	Class   Class
-	Trees   []tree // Config.Binds and the devices, in the order to attach them
+	Trees   []tree // Config.Binds and the devices, in the order of attachment
 	UID     int    // of the guest, inside
 	HostUID int
-	Sample  bool              // the init watches the memory, because there is no cgroup
-	Tasks   int               // that count against the limit of processes already
+	Sample  bool              // the init watches the memory for lack of a cgroup
+	Tasks   int               // that already count towards the limit of processes
 	HostNS  map[string]string // names of the launcher's namespaces
-	FailAt  string            // for tests: the step that fails
+	FailAt  string            // for tests: the step to fail
 }
 
 // tree is a file or folder of the host that appears in the jail.
@@ -35,10 +35,10 @@ type tree struct {
 	Device    bool
 }
 
-// scratch are the folders that the guest may write, one tmpfs each.
+// scratch returns the folders that the guest may write to, one tmpfs each.
 func (p *plan) scratch() []string { return slices.Concat(scratch, p.Scratch) }
 
-// wants reports whether a layer is wanted.
+// wants reports whether the plan includes a layer.
 func (p *plan) wants(l Layers) bool {
 	if p.Class == Nested {
 		l &^= Namespaces | Mounts | Network
@@ -46,10 +46,10 @@ func (p *plan) wants(l Layers) bool {
 	return l != 0 && p.Off&l == 0
 }
 
-// errInjected is the failure of a step that a test lets fail.
+// errInjected is the failure of a step chosen by a test.
 var errInjected = errors.New("injected failure")
 
-// failAt fails at the step that a test chose.
+// failAt fails at the step chosen by a test.
 func (p *plan) failAt(step string) error {
 	if p.FailAt != step {
 		return nil
@@ -57,13 +57,13 @@ func (p *plan) failAt(step string) error {
 	return fmt.Errorf("%w at %s", errInjected, step)
 }
 
-// message is a message of a helper to the launcher.
+// message is a message from a helper to the launcher.
 type message struct {
 	Error       string       `json:"error,omitempty"`
-	Layer       Layers       `json:"layer,omitempty"`    // that the error is about
+	Layer       Layers       `json:"layer,omitempty"`    // the subject of the error
 	Ready       bool         `json:"ready,omitempty"`    // the init has built everything
 	Done        int          `json:"done,omitempty"`     // the order with this number is done
-	Outgrown    bool         `json:"outgrown,omitempty"` // the init ends all for their memory
+	Outgrown    bool         `json:"outgrown,omitempty"` // the init is killing all for lack of memory
 	Exit        *exited      `json:"exit,omitempty"`
 	Attestation *Attestation `json:"attestation,omitempty"`
 }
@@ -71,19 +71,19 @@ type message struct {
 // exited is the end of the guest.
 type exited struct {
 	Status unix.WaitStatus `json:"status"`
-	Memory bool            `json:"memory"` // the init ended it for its memory
+	Memory bool            `json:"memory"` // the init killed it for lack of memory
 }
 
-// order is a later message of the launcher to the init.
+// order is a later message from the launcher to the init.
 type order struct {
 	ID     int   `json:"id"`
 	Signal int   `json:"signal,omitempty"` // to all but the init
 	Keep   int   `json:"keep,omitempty"`   // kill all but the init, the guest and this process
-	Memory int64 `json:"memory,omitempty"` // bytes of all, where the init samples them
+	Memory int64 `json:"memory,omitempty"` // new bound of all, in bytes, where the init samples them
 	End    bool  `json:"end,omitempty"`    // kill all and exit
 }
 
-// layerError is a layer that this machine cannot provide.
+// layerError reports a layer that this machine cannot provide.
 type layerError struct {
 	layer Layers
 	err   error
@@ -95,7 +95,7 @@ func (e *layerError) Error() string {
 
 func (e *layerError) Unwrap() error { return e.err }
 
-// inLayer says which layer an error belongs to. No error stays none.
+// inLayer adds the layer to an error. A nil error stays nil.
 func inLayer(l Layers, err error) error {
 	if err == nil {
 		return nil
@@ -111,7 +111,7 @@ func describeError(err error) message {
 	return message{Error: err.Error()}
 }
 
-// maxMessage is the size of the largest message between launcher and helpers, in bytes.
+// maxMessage is the longest message between launcher and helpers, in bytes.
 const maxMessage = 128 << 10
 
 // sendToLauncher sends a message from a helper.
@@ -129,8 +129,8 @@ func sendToLauncher(m any) error {
 	}
 }
 
-// receiveFromLauncher reads what the launcher sent to a helper. A launcher that is gone is
-// an error.
+// receiveFromLauncher reads a message from the launcher in a helper. It returns an error if the
+// launcher is gone.
 func receiveFromLauncher(m any) error {
 	buf := make([]byte, maxMessage)
 	for {

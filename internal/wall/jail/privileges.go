@@ -14,13 +14,13 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
-// lockedSecurebits: user 0 has no special rights, and no capability can ever be raised
-// into the ambient set.
+// lockedSecurebits deny user 0 special rights, and keep every capability out of the ambient set for
+// ever.
 const lockedSecurebits = secbitNoRoot | secbitNoRoot<<1 |
 	secbitNoSetuidFixup | secbitNoSetuidFixup<<1 |
 	secbitKeepCaps<<1 | secbitNoAmbientRaise | secbitNoAmbientRaise<<1
 
-// The bit to the left of each of these locks it.
+// The bit to the left of each of these bits locks it.
 const (
 	secbitNoRoot         = 1 << 0
 	secbitNoSetuidFixup  = 1 << 2
@@ -28,8 +28,8 @@ const (
 	secbitNoAmbientRaise = 1 << 6
 )
 
-// dropPrivileges takes from this thread what its children would inherit. The thread keeps
-// its own rights for the moment, because there are mounts to make.
+// dropPrivileges removes from this thread the privileges that its children would inherit. The
+// thread keeps its own rights for now, because there are mounts to make.
 func dropPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("cannot set no_new_privs: %w", err)
@@ -85,8 +85,8 @@ func readCapabilities() (uint64, error) {
 	return uint64(data[1].Permitted)<<32 | uint64(data[0].Permitted), nil
 }
 
-// keepInitCapabilities leaves the init, on all of its threads, what it needs to see and to
-// kill every process of its namespace, and nothing else.
+// keepInitCapabilities reduces the init, on all of its threads, to the capabilities that it needs
+// to see and kill every process of its namespace.
 func keepInitCapabilities(class Class) error {
 	keep := uint32(1<<unix.CAP_KILL | 1<<unix.CAP_SYS_PTRACE)
 	if class == Nested {
@@ -107,8 +107,8 @@ func setCapabilities(keep uint32) error {
 	return nil
 }
 
-// checkPrivileges finds privileges that are left in a parsed /proc/thread-self/status, and
-// returns the first as an error.
+// checkPrivileges looks for remaining privileges in a parsed /proc/thread-self/status, and returns
+// the first as an error.
 func checkPrivileges(status map[string]string) error {
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
 		if bits, err := strconv.ParseUint(status[set], 16, 64); err != nil || bits != 0 {

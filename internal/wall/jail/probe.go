@@ -7,13 +7,13 @@ import (
 	"os"
 )
 
-// probeWorker is a worker that ends at once.
+// probeWorker is a worker that exits at once.
 const probeWorker = "jail-probe"
 
 func init() { Register(probeWorker, func(*os.File) int { return 0 }) }
 
-// Probe starts a jail that does nothing. It reports which class and layers this user can
-// have here, and what to do about the missing ones.
+// Probe starts a jail that does nothing. It reports the class and layers available to this user,
+// and how to get the missing layers.
 func Probe(ctx context.Context) Report {
 	r := Report{LandlockABI: landlockABI()}
 	p, err := Start(ctx, Config{Worker: probeWorker})
@@ -40,7 +40,7 @@ func Probe(ctx context.Context) Report {
 	return r
 }
 
-// The advice on missing layers.
+// Advice on missing layers.
 const (
 	adviceFull = "for class full, allow this user to create user namespaces: " +
 		"set user.max_user_namespaces above 0; " +

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// errEnded is wrapped by the error of an order that came too late: the jail had ended
-// before it, or ended by it without a confirmation.
+// errEnded is wrapped by the error of an order that came too late: the jail had ended before, or
+// ended during the order without confirming it.
 var errEnded = errors.New("the jail has ended")
 
 // Process is a running jail. Its methods are safe for concurrent use.
@@ -23,20 +23,20 @@ type Process struct {
 	plan         plan
 	cmd          *exec.Cmd     // the init
 	started      bool          // cmd runs, and finish will be called
-	conn         *net.UnixConn // to the worker or the program
+	conn         *net.UnixConn // to the worker or program
 	control      *net.UnixConn // to the init
 	gate         *net.UnixConn // to the guest, until it starts
-	proxy        net.Listener  // in the guest's network, nil if there is none
+	proxy        net.Listener  // in the guest's network; may be nil
 	output       *tail
 	cgroup       *cgroup
-	noCgroup     error // why there is none
+	noCgroup     error // why there is no cgroup
 	slot         *slot
 	attestation  Attestation
 	stopWatching func() bool // the context
 	wg           sync.WaitGroup
 	killed       atomic.Bool
-	outgrown     atomic.Bool   // the init has reported that it ends all for their memory
-	launched     chan struct{} // closed when Start has written all that finish reads
+	outgrown     atomic.Bool   // the init reported that it kills all for lack of memory
+	launched     chan struct{} // closed once Start has written everything that finish reads
 	done         chan struct{} // closed by finish
 
 	// Written by readReports before done is closed.
@@ -47,7 +47,7 @@ type Process struct {
 	usage   Usage
 	cleanup error
 
-	mu      sync.Mutex // guards what follows, and writing to control
+	mu      sync.Mutex // guards the fields below, and writing to control
 	orders  int
 	replies map[int]chan struct{}
 }
@@ -56,19 +56,18 @@ type Process struct {
 // the guest. Kill closes it.
 func (p *Process) Conn() net.Conn { return p.conn }
 
-// Proxy returns the listener of Config.Proxy, nil without it. The launcher accepts the guest's
+// Proxy returns the listener of Config.Proxy, or nil without it. The launcher accepts the guest's
 // connections from it. Kill closes it.
 func (p *Process) Proxy() net.Listener { return p.proxy }
 
-// Output returns what the guest has written to its standard output and error: the first
-// and the last 32 KiB.
+// Output returns the guest's standard output and error: the first and the last 32 KiB.
 func (p *Process) Output() []byte { return p.output.bytes() }
 
 // Attestation returns what the guest proved before it started.
 func (p *Process) Attestation() Attestation { return p.attestation }
 
-// Signal sends a signal to every process of the jail but its init, and returns when it has
-// been sent. The context bounds the waiting.
+// Signal sends a signal to every process of the jail except its init, and returns once it has been
+// sent. The context bounds the wait.
 func (p *Process) Signal(ctx context.Context, sig syscall.Signal) error {
 	if sig <= 0 {
 		return fmt.Errorf("cannot send signal %d to a jail: not a signal", sig)
@@ -76,9 +75,9 @@ func (p *Process) Signal(ctx context.Context, sig syscall.Signal) error {
 	return p.sendOrder(ctx, order{Signal: int(sig)})
 }
 
-// KillExcept kills every process of the jail but three: its init, the guest, whose end
-// would be the end of the jail, and the process that has the number pid inside. It returns
-// when they are being killed.
+// KillExcept kills every process of the jail but three: its init, the guest, whose end would be the
+// end of the jail, and the process with number pid inside. It returns when the signals have been
+// sent.
 func (p *Process) KillExcept(ctx context.Context, pid int) error {
 	if pid <= 1 {
 		return fmt.Errorf("cannot spare process %d of a jail: not a process of the guest", pid)
@@ -123,7 +122,7 @@ func (p *Process) sendOrder(ctx context.Context, o order) error {
 	}
 }
 
-// writeOrder writes an order within some time. The caller holds mu.
+// writeOrder writes an order within a time limit. The caller holds mu.
 func (p *Process) writeOrder(o order, within time.Duration) error {
 	return errors.Join(
 		p.control.SetWriteDeadline(time.Now().Add(within)),
@@ -131,7 +130,7 @@ func (p *Process) writeOrder(o order, within time.Duration) error {
 	)
 }
 
-// readReports reads what the init sends, until it is gone.
+// readReports reads the init's messages until the init is gone.
 func (p *Process) readReports() {
 	for {
 		var m message
@@ -140,7 +139,7 @@ func (p *Process) readReports() {
 			return
 		}
 		if file != nil {
-			_ = file.Close() // none was asked for
+			_ = file.Close() // none was requested
 		}
 
 		if m.Outgrown {
@@ -155,7 +154,7 @@ func (p *Process) readReports() {
 	}
 }
 
-// confirmOrder wakes whoever waits for an order.
+// confirmOrder wakes the goroutine that waits for an order.
 func (p *Process) confirmOrder(id int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,9 +165,8 @@ func (p *Process) confirmOrder(id int) {
 	}
 }
 
-// Wait waits until every process of the jail has ended, or until the context ends, which
-// does not end the jail. Its error is about the waiting and the cleaning up; the Exit is
-// about the guest.
+// Wait waits until every process of the jail has ended or the context ends; the end of the context
+// does not end the jail. The error is about the wait and the cleanup; the Exit is about the guest.
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	if p.isDone() {
 		return p.exit, p.cleanup
@@ -181,7 +179,7 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	}
 }
 
-// isDone reports whether the jail has ended and everything about its end is known.
+// isDone reports whether the jail has ended and its end is fully recorded.
 func (p *Process) isDone() bool {
 	select {
 	case <-p.done:
@@ -191,8 +189,8 @@ func (p *Process) isDone() bool {
 	}
 }
 
-// OOM reports whether something in the jail was ended for its memory. Without a cgroup it asks
-// the init, so that the answer includes every process whose end the caller has noticed.
+// OOM reports whether anything in the jail was killed for lack of memory. Without a cgroup it asks
+// the init, so the answer includes every process whose end the caller has noticed.
 func (p *Process) OOM() bool {
 	if p.plan.Sample {
 		p.awaitReports()
@@ -203,18 +201,18 @@ func (p *Process) OOM() bool {
 	return p.outgrown.Load() || p.cgroup != nil && p.cgroup.sawOOM()
 }
 
-// awaitReports waits until all that the init has sent is read. Reports arrive in order, so the
-// confirmation of an order that orders nothing is enough.
+// awaitReports waits until everything that the init has sent is read. Reports arrive in order, so
+// the confirmation of an empty order is enough.
 func (p *Process) awaitReports() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 
 	if err := p.sendOrder(ctx, order{}); errors.Is(err, errEnded) {
-		_, _ = p.Wait(ctx) // the caller asks for the memory only
+		_, _ = p.Wait(ctx) // only the memory matters to the caller
 	}
 }
 
-// Usage returns what the jail has used so far.
+// Usage returns the resources that the jail has used so far.
 func (p *Process) Usage() Usage {
 	if p.isDone() {
 		return p.usage

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Process is a running jail. This system has none.
+// Process is a running jail. This system has no jails.
 type Process struct{}
 
 func unsupported() error {

@@ -52,18 +52,18 @@ func isDescendant(parents map[int]int, pid, ancestor int) bool {
 	return false
 }
 
-// readStat returns the fields that follow the name in /proc/<pid>/stat: state, parent, and
-// so on. It returns none if there is no such process.
+// readStat returns the fields after the name in /proc/<pid>/stat: state, parent, and so on. It
+// returns nil if the process does not exist.
 func readStat(pid int) []string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return nil
 	}
-	// The name is in brackets and may contain brackets itself.
+	// The name is in parentheses and may contain parentheses itself.
 	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 }
 
-// readParent returns the parent of a process, 0 if there is none.
+// readParent returns the parent of a process, or 0 if the process does not exist.
 func readParent(pid int) int {
 	if fields := readStat(pid); len(fields) > 1 {
 		if parent, err := strconv.Atoi(fields[1]); err == nil {
@@ -73,8 +73,8 @@ func readParent(pid int) int {
 	return 0
 }
 
-// readStartTime returns when a process started, in the kernel's units, and an empty string
-// if there is no such process.
+// readStartTime returns the start time of a process, in the kernel's units, or an empty string if
+// the process does not exist.
 func readStartTime(pid int) string {
 	if fields := readStat(pid); len(fields) > 19 {
 		return fields[19]
@@ -82,14 +82,14 @@ func readStartTime(pid int) string {
 	return ""
 }
 
-// isZombie reports whether a process has ended and waits to be reaped.
+// isZombie reports whether a process has ended and is waiting to be reaped.
 func isZombie(pid int) bool {
 	fields := readStat(pid)
 	return len(fields) == 0 || fields[0] == "Z" || fields[0] == "X"
 }
 
-// countTasks counts the threads of a user. They count against the limit of processes of a
-// jail that has the same user and no namespace.
+// countTasks counts the threads of a user. They count towards the process limit of a jail with the
+// same user and without namespaces.
 func countTasks(uid int) int {
 	processes, err := os.ReadDir("/proc")
 	if err != nil {

@@ -18,8 +18,8 @@ func describeNetwork(p *plan) string {
 	return "empty network namespace"
 }
 
-// listenForProxy makes the only listener of the jail's network. The init makes it and
-// hands it to the launcher, so what connects inside is served outside.
+// listenForProxy creates the only listener of the jail's network. The init creates it and hands it
+// to the launcher, so the launcher serves the connections from inside.
 func listenForProxy() (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -39,7 +39,7 @@ func listenForProxy() (int, error) {
 	return fd, nil
 }
 
-// switchLoopbackOn switches the loopback device on: a new network has it, but it is off.
+// switchLoopbackOn enables the loopback device, which is disabled in a new network.
 func switchLoopbackOn(socket int) error {
 	request, err := unix.NewIfreq("lo")
 	if err != nil {
@@ -56,7 +56,7 @@ func switchLoopbackOn(socket int) error {
 	return nil
 }
 
-// reportReady reports to the launcher that the jail is built, and hands over the listener.
+// reportReady tells the launcher that the jail is built, and hands over the listener.
 func (in *initProcess) reportReady() error {
 	m := message{Ready: true}
 	if !in.plan.Proxy {

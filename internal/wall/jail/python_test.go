@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// everyday is what the standard library of Python does in a normal life.
+// everyday is ordinary use of Python's standard library.
 const everyday = `
 import asyncio, subprocess, threading, tempfile, multiprocessing, os, sys, signal, socket, ctypes
 import sqlite3, time, select, mmap, shutil

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// SetMemory changes the limit of Limits.Memory, in bytes. A jail that already uses more may end.
+// SetMemory changes the limit of Limits.Memory, in bytes. A jail that already uses more may be
+// killed.
 func (p *Process) SetMemory(ctx context.Context, bytes int64) error {
 	switch {
 	case bytes <= 0:
@@ -28,8 +29,8 @@ func (p *Process) SetMemory(ctx context.Context, bytes int64) error {
 	return p.cgroup.setMemory(bytes)
 }
 
-// setMemory changes the limit of the group. In version 1, the limit with swap is never below the
-// one without.
+// setMemory changes the group's limit. In version 1, the limit including swap can never be below
+// the limit without.
 func (c *cgroup) setMemory(bytes int64) error {
 	limits := c.memoryLimits(bytes)
 	if c.version == 1 && bytes > c.readNumber("memory", "memory.limit_in_bytes", "") {
@@ -43,7 +44,7 @@ func (c *cgroup) setMemory(bytes int64) error {
 	return nil
 }
 
-// Memory returns how many bytes the jail uses now, 0 if it has ended.
+// Memory returns the bytes that the jail uses now, or 0 if it has ended.
 func (p *Process) Memory() int64 {
 	switch {
 	case p.isDone():
@@ -54,7 +55,7 @@ func (p *Process) Memory() int64 {
 	return readTree(p.cmd.Process.Pid)
 }
 
-// readMemory returns how many bytes the group uses now.
+// readMemory returns the bytes that the group uses now.
 func (c *cgroup) readMemory() int64 {
 	if c.version == 2 {
 		return c.readNumber("memory", "memory.current", "")
@@ -62,7 +63,7 @@ func (c *cgroup) readMemory() int64 {
 	return c.readNumber("memory", "memory.usage_in_bytes", "")
 }
 
-// readTree returns the memory of a process and of those below it, as readMemory counts it.
+// readTree returns the memory of a process and its descendants, counted as in readMemory.
 func readTree(pid int) int64 {
 	sum := readMemory(pid)
 	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")

@@ -40,7 +40,7 @@ func (r rlimit) set() error {
 	return nil
 }
 
-// ownTasks is room for the threads of the init, which count as the guest's.
+// ownTasks leaves room for the threads of the init, which count as the guest's.
 const ownTasks = 16
 
 // rlimits returns the limits of a plan.
@@ -48,7 +48,8 @@ func (p *plan) rlimits() []rlimit {
 	l := p.Limits
 	tasks := int64(l.Processes + ownTasks + p.Tasks)
 	all := []rlimit{
-		// One byte, not none: with none, a core pattern that is a pipe still gets one.
+		// One byte rather than none: with none, a core pattern that is a pipe still receives a
+		// core.
 		{"core", unix.RLIMIT_CORE, 1, 1},
 		{"nofile", unix.RLIMIT_NOFILE, int64(l.OpenFiles), int64(l.OpenFiles)},
 		{"fsize", unix.RLIMIT_FSIZE, l.FileSize, l.FileSize},

@@ -18,20 +18,20 @@ import (
 // samplePause is the time between two samples.
 const samplePause = 50 * time.Millisecond
 
-// What the kernel holds at most for one thing that the sampler counts, in bytes.
+// The most memory that the kernel holds for one object that the sampler counts, in bytes.
 const (
 	inodeMemory = 1 << 10  // a file of a tmpfs
-	pipeMemory  = 64 << 10 // a pipe; the filter refuses to enlarge it
+	pipeMemory  = 64 << 10 // a pipe; the filter keeps it from growing
 )
 
-// watchMemory ends the jail when it uses more memory than it may. It replaces a cgroup.
+// watchMemory kills the jail when it exceeds its memory limit. It replaces a cgroup.
 //
-// It counts the private memory of all processes with what was swapped out and with their page
-// tables, the scratch folders, and a full buffer for each socket and each pipe. The filter
-// refuses what would make these numbers too small. It misses what the kernel keeps for
-// mappings (about 256 bytes each, 16 MiB per process), for locks of files and for watches of
-// epoll, the pipes that are on their way through a socket, and the page cache. A quick guest
-// can outrun it by what it writes between two samples.
+// It counts the private memory of all processes including swapped-out pages and page tables, the
+// scratch folders, and a full buffer for each socket and each pipe. The filter refuses calls that
+// would make these numbers too small. The sampler misses the kernel's memory for mappings (about
+// 256 bytes each, 16 MiB per process), for file locks and for epoll watches, pipes in transit
+// through a socket, and the page cache. A quick guest can exceed the limit by as much as it writes
+// between two samples.
 func (in *initProcess) watchMemory() {
 	socket := measureSocket()
 	for range time.Tick(samplePause) {
@@ -43,7 +43,7 @@ func (in *initProcess) watchMemory() {
 	}
 }
 
-// sampleMemory returns the memory of the jail, if a socket takes that much.
+// sampleMemory returns the memory of the jail, in bytes, at the given number of bytes per socket.
 func (in *initProcess) sampleMemory(socket int64) int64 {
 	var sum int64
 	pipes := map[string]bool{}
@@ -66,8 +66,8 @@ func (in *initProcess) sampleMemory(socket int64) int64 {
 	return sum
 }
 
-// readMemory returns how many bytes of memory belong to a process: its private pages, in memory
-// or swapped out, and its page tables. Its pages of files belong to the files.
+// readMemory returns the memory that belongs to a process, in bytes: its private pages, in memory
+// or swapped out, and its page tables. Its file pages belong to the files.
 func readMemory(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -89,13 +89,13 @@ func readMemory(pid int) int64 {
 	return sum
 }
 
-// findPipes adds the pipes that a process has open. Processes share most of them. It reports
-// whether it could look: a worker hides its descriptors even from the init.
+// findPipes adds the open pipes of a process. Processes share most of them. It reports whether it
+// could look: a worker hides its descriptors even from the init.
 func findPipes(pid int, pipes map[string]bool) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return !errors.Is(err, fs.ErrPermission) // it has ended, and holds none
+		return !errors.Is(err, fs.ErrPermission) // it has ended, so it holds none
 	}
 
 	for _, entry := range entries {
@@ -107,8 +107,8 @@ func findPipes(pid int, pipes map[string]bool) bool {
 	return true
 }
 
-// readScratch returns how many bytes of memory a scratch folder takes, with the files that are
-// deleted and still open.
+// readScratch returns the memory of a scratch folder, in bytes, including deleted files that are
+// still open.
 func readScratch(dir string) int64 {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
@@ -117,8 +117,8 @@ func readScratch(dir string) int64 {
 	return int64(s.Blocks-s.Bfree)*s.Bsize + int64(s.Files-s.Ffree)*inodeMemory
 }
 
-// countSockets counts the Unix sockets of the jail's network, also those that are on their way
-// through another socket.
+// countSockets counts the Unix sockets of the jail's network, including those in transit through
+// another socket.
 func countSockets() int64 {
 	text, err := os.ReadFile("/proc/self/net/unix")
 	if err != nil {
@@ -127,8 +127,8 @@ func countSockets() int64 {
 	return int64(max(0, bytes.Count(text, []byte("\n"))-1)) // without the heading
 }
 
-// readTCP returns how many bytes the TCP sockets of the jail's network keep: twice what waits in
-// their queues. They are the connections to and of the proxy.
+// readTCP returns the memory of the TCP sockets of the jail's network, in bytes: twice the content
+// of their queues. They are the connections to and from the proxy.
 func readTCP() int64 {
 	text, err := os.ReadFile("/proc/self/net/tcp")
 	if err != nil {
@@ -149,8 +149,8 @@ func readTCP() int64 {
 	return sum
 }
 
-// measureSocket returns how many bytes the kernel keeps at most for what one socket has sent.
-// The message that exceeds the buffer may be half as long as the buffer.
+// measureSocket returns the most memory, in bytes, that the kernel keeps for data sent by one
+// socket. The message that exceeds the buffer may be half as long as the buffer.
 func measureSocket() int64 {
 	const usual = 212992
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

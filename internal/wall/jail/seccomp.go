@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A filter is a list that says for each system call what to do. Calls that are known and
-// refused fail with EPERM. All other calls fail with ENOSYS, because programs fall back on
-// older calls when a kernel lacks a new one. Foreign calling conventions, which number the
-// calls differently, end the process.
+// A filter is a list of verdicts on system calls. Known calls that are refused fail with EPERM. All
+// other calls fail with ENOSYS, because programs fall back on older calls when a kernel lacks a new
+// one. Foreign calling conventions, which number the calls differently, kill the process.
 
 // The offsets in struct seccomp_data.
 const (
@@ -31,20 +30,20 @@ const (
 	lethal  = unix.SECCOMP_RET_KILL_PROCESS
 )
 
-// x32Bit marks the calls of the x32 convention of amd64.
+// x32Bit marks calls of amd64's x32 convention.
 const x32Bit = 0x40000000
 
-// loadWord is the instruction that loads a word of struct seccomp_data.
+// loadWord returns the instruction that loads a word of struct seccomp_data.
 func loadWord(offset uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 }
 
-// maskWord is the instruction that keeps some bits of the loaded word.
+// maskWord returns the instruction that keeps some bits of the loaded word.
 func maskWord(mask uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: mask}
 }
 
-// jumpIf is the instruction that compares the loaded word with k and skips yes or no
+// jumpIf returns the instruction that compares the loaded word with k and skips yes or no
 // instructions.
 func jumpIf(test uint16, k uint32, yes, no int) unix.SockFilter {
 	return unix.SockFilter{
@@ -52,26 +51,25 @@ func jumpIf(test uint16, k uint32, yes, no int) unix.SockFilter {
 	}
 }
 
-// endWith is the instruction that ends the filter with a verdict.
+// endWith returns the instruction that ends the filter with a verdict.
 func endWith(verdict uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: verdict}
 }
 
-// condition is what an argument must be for a call to be allowed.
+// condition restricts an argument of an allowed call.
 //
-// The filter looks at the lower half of an argument only. The kernel ignores the upper
-// half, too, wherever conditions are used: flags of clone, address families, commands and
-// process numbers are 32 bits wide. The protection of mmap is wider, but it has no bits up
-// there.
+// The filter checks only the lower half of an argument. Wherever conditions are used, the kernel
+// ignores the upper half, too: flags of clone, address families, commands and process numbers are
+// 32 bits wide. The protection of mmap is wider, but it has no bits up there.
 type condition struct {
 	arg  uint32
-	mask uint32   // the bits that are looked at, 0 means all
+	mask uint32   // the bits to compare; 0 means all
 	any  []uint32 // the values allowed; nil means all
 	none []uint32 // the values refused
 }
 
-// checkArguments returns the instructions that judge a call whose number has matched: all
-// conditions must hold.
+// checkArguments returns the instructions that judge a call with a matching number: all conditions
+// must hold.
 func checkArguments(conditions []condition) []unix.SockFilter {
 	var code []unix.SockFilter
 	for _, c := range conditions {
@@ -94,7 +92,7 @@ func checkArguments(conditions []condition) []unix.SockFilter {
 	return append(code, endWith(allow))
 }
 
-// policy is a profile in the form that the assembler takes.
+// policy is a profile in the form that the assembler accepts.
 type policy struct {
 	allowed []uintptr
 	refused []uintptr
@@ -108,7 +106,7 @@ func (p policy) assemble() []unix.SockFilter {
 		loadWord(offsetNumber), jumpIf(unix.BPF_JGE, x32Bit, 0, 1), endWith(lethal),
 	}
 
-	// The conditions come first: they win over the lists.
+	// The conditions come first: they override the lists.
 	for _, number := range slices.Sorted(maps.Keys(p.only)) {
 		code := checkArguments(p.only[number])
 		program = append(program, jumpIf(unix.BPF_JEQ, uint32(number), 0, len(code)))
@@ -133,20 +131,20 @@ func installFilter(p *plan) error {
 	if errno != 0 {
 		return fmt.Errorf("cannot install the seccomp filter: %w", errno)
 	}
-	// If one thread cannot take the filter, the call succeeds, but no thread has the filter.
+	// If one thread cannot accept the filter, the call succeeds, but no thread has the filter.
 	if thread != 0 {
 		return fmt.Errorf("cannot install the seccomp filter on thread %d", thread)
 	}
 	return nil
 }
 
-// families are address families that a guest must not get a socket of.
+// families are address families of which a guest must not get a socket.
 var families = []int{
 	unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET, unix.AF_ALG,
 	unix.AF_VSOCK,
 }
 
-// checkFilter tries what the filter must refuse.
+// checkFilter proves that the filter refuses what it must, by trying.
 func checkFilter(status map[string]string, proxy bool) error {
 	if status["Seccomp"] != "2" {
 		//nolint:staticcheck // the kernel's spelling
@@ -171,7 +169,7 @@ func checkFilter(status map[string]string, proxy bool) error {
 	return nil
 }
 
-// checkSockets tries to make each kind of socket.
+// checkSockets tries to create each kind of socket.
 func checkSockets(proxy bool) error {
 	for _, family := range families {
 		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM} {
@@ -186,12 +184,12 @@ func checkSockets(proxy bool) error {
 	return nil
 }
 
-// checkSocket tries to make one socket.
+// checkSocket tries to create one socket.
 func checkSocket(family, kind int) error {
 	fd, _, errno := unix.RawSyscall(unix.SYS_SOCKET, uintptr(family),
 		uintptr(kind|unix.SOCK_CLOEXEC), 0)
 	if errno == 0 {
-		_ = unix.Close(int(fd)) // the jail is given up
+		_ = unix.Close(int(fd)) // the start fails
 	}
 	if errno != unix.EPERM {
 		return fmt.Errorf("a socket of family %d and type %d is allowed, "+

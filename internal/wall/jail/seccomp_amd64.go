@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// The further system calls of amd64, for old programs.
+// Additional system calls of amd64, for old programs.
 
 var archRunning = []uintptr{
 	unix.SYS_ARCH_PRCTL, unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT, unix.SYS_DUP2,

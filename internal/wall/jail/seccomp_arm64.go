@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// arm64 is younger and has no old calls.
+// arm64 is newer and has no old calls.
 
 var archRunning, archPrograms []uintptr
 

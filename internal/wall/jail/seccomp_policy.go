@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// policyOf returns the policy of a plan, for the process that calls it.
+// policyOf returns the policy of a plan, for the calling process.
 func policyOf(p *plan) policy {
 	self := uint32(unix.Getpid())
 	if p.Profile == Compute {
@@ -32,7 +32,7 @@ func computePolicy(self uint32) policy {
 		allowed: slices.Concat(callsRunning, archRunning),
 		refused: slices.Concat(callsRefused, archRefused, callsPrograms, archPrograms),
 		only: map[uintptr][]condition{
-			// Threads yes, processes no. The other flags are for libraries.
+			// Threads are allowed, processes are not. The other flags are for libraries.
 			unix.SYS_CLONE: {{
 				arg: 0, mask: newNamespaces | unix.CLONE_THREAD | unix.CLONE_PTRACE,
 				any: []uint32{unix.CLONE_THREAD},
@@ -58,8 +58,8 @@ func enginePolicy(self uint32) policy {
 	return p
 }
 
-// programsPolicy is the policy of profile Programs. With a proxy the guest may connect by
-// TCP over IPv4: its network holds nothing else.
+// programsPolicy is the policy of profile Programs. With a proxy, the guest may connect by TCP over
+// IPv4: its network contains nothing else.
 func programsPolicy(self uint32, proxy bool) policy {
 	p := policy{
 		allowed: slices.Concat(callsRunning, archRunning, callsPrograms, archPrograms),
@@ -92,53 +92,53 @@ func programsPolicy(self uint32, proxy bool) policy {
 	return p
 }
 
-// streams are the sockets that reach only their peer. A datagram socket can send to any
+// streams allows only sockets that reach nothing but their peer. A datagram socket can send to any
 // name, even as one half of a pair. The bits above the type are flags.
 var streams = condition{arg: 1, mask: 0xf, any: []uint32{unix.SOCK_STREAM}}
 
-// newNamespaces are the flags of clone that make namespaces. CLONE_NEWTIME shares its bit
-// with the signal of clone and is only for unshare and clone3.
+// newNamespaces are the flags of clone that create namespaces. CLONE_NEWTIME shares its bit with
+// the signal of clone and is only for unshare and clone3.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// harmlessPrctl are what runtimes ask of themselves.
+// harmlessPrctl lists the operations that runtimes apply to themselves.
 var harmlessPrctl = []uint32{
 	unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_PDEATHSIG, unix.PR_GET_PDEATHSIG,
 	unix.PR_GET_DUMPABLE, unix.PR_GET_SECCOMP, unix.PR_GET_NO_NEW_PRIVS, unix.PR_CAPBSET_READ,
 	unix.PR_SET_VMA, unix.PR_GET_TIMERSLACK,
 }
 
-// harmlessIoctl are what runtimes ask of files, pipes and sockets.
+// harmlessIoctl lists the operations that runtimes apply to files, pipes and sockets.
 var harmlessIoctl = []uint32{
 	unix.TCGETS, unix.TIOCGWINSZ, unix.TIOCGPGRP, unix.TIOCINQ,
 	0x5421, 0x5450, 0x5451, // FIONBIO, FIONCLEX, FIOCLEX
 }
 
-// watchingFcntl are the commands that report what others do with a file or a folder, or make
-// others wait for it.
+// watchingFcntl lists the commands that report what others do with a file or folder, or make others
+// wait for it.
 var watchingFcntl = []uint32{unix.F_NOTIFY, unix.F_SETLEASE}
 
-// growingFcntl are the commands by which the kernel keeps more for a descriptor than usual.
+// growingFcntl lists the commands that make the kernel keep more than usual for a descriptor.
 var growingFcntl = []uint32{
 	unix.F_SETPIPE_SZ, unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_SETLK, unix.F_OFD_SETLKW,
 }
 
-// private keeps a guest from sharing memory that belongs to no file. Such memory outlives its
-// pages in the table of a process, which are all that a sampler sees.
+// private keeps a guest from sharing memory that belongs to no file. Such memory outlives its pages
+// in the page table of a process, which is all that a sampler sees.
 var private = condition{
 	arg: 3, mask: unix.MAP_SHARED | unix.MAP_ANONYMOUS,
 	any: []uint32{0, unix.MAP_SHARED, unix.MAP_ANONYMOUS},
 }
 
-// unshared keeps a guest's pages from being merged with equal pages of others: the time of a write
-// would then tell what others have.
+// unshared keeps a guest's pages from being merged with equal pages of others: the duration of a
+// write would then reveal the others' content.
 var unshared = condition{arg: 2, none: []uint32{unix.MADV_MERGEABLE}}
 
-// waiting keeps a guest from asking whether a page of a file is cached, which tells what others
+// waiting keeps a guest from asking whether a page of a file is cached, which reveals what others
 // have read.
 var waiting = condition{arg: 5, mask: unix.RWF_NOWAIT, any: []uint32{0}}
 
-// unfiltered keeps programs of BPF out of the kernel.
+// unfiltered keeps BPF programs out of the kernel.
 var unfiltered = condition{arg: 2, none: []uint32{
 	unix.SO_ATTACH_FILTER, unix.SO_ATTACH_BPF, unix.SO_ATTACH_REUSEPORT_CBPF,
 	unix.SO_ATTACH_REUSEPORT_EBPF,
@@ -156,8 +156,8 @@ var measurable = map[uintptr][]condition{
 	}}},
 }
 
-// callsRunning are what a running Go program or C program makes with the descriptors and
-// the memory that it has.
+// callsRunning are the calls of a running Go or C program on the descriptors and the memory that it
+// has.
 var callsRunning = []uintptr{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64,
 	unix.SYS_PWRITE64,
@@ -182,8 +182,7 @@ var callsRunning = []uintptr{
 	unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }
 
-// callsPrograms are what programs make in addition: files, processes, settings of their
-// own.
+// callsPrograms are the additional calls of programs: files, processes, and their own settings.
 var callsPrograms = []uintptr{
 	unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_EXECVE, unix.SYS_SOCKETPAIR,
 	unix.SYS_SETSOCKOPT,
@@ -220,8 +219,8 @@ var callsPrograms = []uintptr{
 	unix.SYS_READAHEAD,
 }
 
-// callsRefused are what programs try and no guest may do. EPERM says that. Without this
-// list they would get ENOSYS, which blames the kernel.
+// callsRefused are calls that programs try and no guest may make. They fail with EPERM. Without
+// this list they would fail with ENOSYS, which blames the kernel.
 var callsRefused = []uintptr{
 	unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT,
 	unix.SYS_ACCEPT4,

@@ -15,30 +15,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A slot is a user number of the host that one jail at a time has for itself, so that the
-// jails of a launcher that is root do not share a user. A locked file reserves it, and the
-// kernel unlocks the file when the launcher dies. The file lies in a folder that only root
-// can enter: no other user can take one slot, or all.
+// A slot is a user number of the host, reserved for one jail at a time, so that the jails of a
+// launcher that is root never share a user. A locked file reserves it, and the kernel unlocks the
+// file when the launcher dies. The file lies in a folder that only root can enter, so other users
+// cannot take any slots.
 type slot struct {
 	uid  int
 	file *os.File
 }
 
-// slotRanges begin above the ranges that systems hand out to users and to their
-// containers. The second range is for containers, which rarely have more than 65536 users.
+// slotRanges start above the ranges that systems hand out to users and to their containers. The
+// second range is for use inside containers, which rarely have more than 65536 users.
 var slotRanges = []int{1_900_000_000, 61000}
 
-// slotParents are where the folder of the locks can be. Only root can make it in the first
-// one. In the others another user may have made it before.
+// slotParents are the possible parents of the folder of the locks. Only root can create it in the
+// first. In the others, another user may have created it before.
 var slotParents = []string{"/run", "/tmp", "/dev/shm"}
 
-// slotCount is how many jails can run at the same time.
+// slotCount bounds the jails that can run at the same time.
 const slotCount = 1024
 
 var nextSlot atomic.Uint32
 
-// takeSlot reserves a free slot. It returns nil if this launcher may not use other users
-// than its own.
+// takeSlot reserves a free slot. It returns nil if this launcher may not use any user but its own.
 func takeSlot() (*slot, error) {
 	for _, first := range slotRanges {
 		if !mayBecome(first, first+slotCount) {
@@ -70,7 +69,7 @@ func takeSlotFrom(first int) (*slot, error) {
 	return nil, fmt.Errorf("all %d users are in use", slotCount)
 }
 
-// lockSlot reserves one user, nil if it is in use.
+// lockSlot reserves one user, or returns nil if the user is in use.
 func lockSlot(dir string, uid int) (*slot, error) {
 	name := filepath.Join(dir, strconv.Itoa(uid))
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
@@ -89,8 +88,8 @@ func lockSlot(dir string, uid int) (*slot, error) {
 	return nil, fmt.Errorf("cannot reserve user %d: %w", uid, err)
 }
 
-// makeSlotFolder makes the folder of the locks, or finds it, in the first place where it
-// belongs to this user alone.
+// makeSlotFolder creates or finds the folder of the locks, in the first place where it belongs to
+// this user alone.
 func makeSlotFolder(parents []string) (string, error) {
 	var errs []error
 	for _, parent := range parents {
@@ -115,8 +114,8 @@ func makeSlotFolder(parents []string) (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// mayBecome reports whether the users from first up to last exist in this user namespace
-// and this process may become any of them.
+// mayBecome reports whether the users from first to last exist in this user namespace and this
+// process may become any of them.
 func mayBecome(first, last int) bool {
 	const needed = 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID
 	held, err := readCapabilities()
@@ -127,7 +126,7 @@ func mayBecome(first, last int) bool {
 		isMapped("/proc/self/gid_map", first, last)
 }
 
-// isMapped reports whether a range lies within one line of a map of users.
+// isMapped reports whether a range lies within one line of a user map.
 func isMapped(name string, first, last int) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -146,5 +145,5 @@ func isMapped(name string, first, last int) bool {
 	return false
 }
 
-// Close gives the slot back.
+// Close releases the slot.
 func (s *slot) Close() error { return s.file.Close() }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestNobodyElseCanTakeTheSlots: no name that another user can take beforehand
-// keeps a jail from being started.
+// TestNobodyElseCanTakeTheSlots: no name that another user can take beforehand prevents the start
+// of a jail.
 func TestNobodyElseCanTakeTheSlots(t *testing.T) {
 	requireRoot(t)
 	for _, first := range append([]int{200000}, slotRanges...) {
@@ -59,7 +59,7 @@ func TestTheFolderOfTheSlotsBelongsToTheLauncher(t *testing.T) {
 		t.Errorf("a folder of somebody else: %v", err)
 	}
 
-	for range 2 { // made, then found
+	for range 2 { // created, then found
 		if dir, err := makeSlotFolder(append(bad, good)); err != nil || dir != good+"/rlm-jails" {
 			t.Errorf("%q, %v", dir, err)
 		}

@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// No healthy machine comes near these times.
+// A healthy machine stays far below these times.
 const (
 	startTimeout = 30 * time.Second
 	stopTimeout  = 10 * time.Second
 )
 
-// insideUID is the user and the group of the guest as it sees itself.
+// insideUID is the user and group number of the guest, as seen inside.
 const insideUID = 65532
 
-// nestable are the layers whose absence leads from class Full to Nested.
+// nestable lists the layers whose absence reduces class Full to Nested.
 const nestable = Namespaces | Mounts | Network
 
-// Start starts a jail. It returns when the guest has attested every layer that the class
-// promises; the guest begins at that moment. The end of the context kills the jail.
+// Start starts a jail. It returns once the guest has attested every layer that the class promises,
+// which is when the guest begins. The end of the context kills the jail.
 //
 // Start fails closed: it starts no process if a promised layer is missing. Class Full promises
-// every layer except Cgroup, which needs root or delegation. Without a cgroup, the init samples
-// the memory of the tree, and Limits.AddressSpace bounds each process. The samples miss some of
-// the kernel's memory, so Start refuses all profiles but Compute then, unless Config.AllowSampled is
+// every layer except Cgroup, which needs root or delegation. Without a cgroup, the init samples the
+// memory of the tree, and Limits.AddressSpace bounds each process. The samples miss some of the
+// kernel's memory, so Start then refuses all profiles but Compute unless Config.AllowSampled is
 // set. The default of AddressSpace is Memory plus 4 GiB, because every guest begins with the Go
 // runtime, which reserves far more than it uses.
 //
@@ -40,7 +40,7 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	return startFailing(ctx, cfg, "")
 }
 
-// startFailing is Start with a step that fails, for tests. An empty step fails nothing.
+// startFailing is Start with a failing step, for tests. An empty step fails nothing.
 func startFailing(ctx context.Context, cfg Config, step string) (*Process, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -57,7 +57,7 @@ func startFailing(ctx context.Context, cfg Config, step string) (*Process, error
 	return launch(ctx, plan{Config: cfg, Class: Nested, FailAt: step})
 }
 
-// withDefaults fills a configuration up and checks it.
+// withDefaults completes a configuration and checks it.
 func (c Config) withDefaults() (Config, error) {
 	if c.Profile == "" {
 		c.Profile = Compute
@@ -72,7 +72,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.check()
 }
 
-// withDefaults replaces what is not set.
+// withDefaults replaces unset fields.
 func (l Limits) withDefaults() Limits {
 	fill := func(value *int64, fallback int64) {
 		if *value <= 0 {
@@ -95,7 +95,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// check reports a configuration that contradicts itself.
+// check returns an error if the configuration contradicts itself.
 func (c Config) check() error {
 	switch {
 	case (c.Path == "") == (c.Worker == ""):
@@ -121,7 +121,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// launch starts a jail of one class. After an error nothing is left of it.
+// launch starts a jail of one class. After an error nothing of it is left.
 func launch(ctx context.Context, pl plan) (*Process, error) {
 	p := &Process{
 		plan:     pl,

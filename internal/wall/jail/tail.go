@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// tailHalf is how much a tail keeps of the beginning, and of the end, in bytes.
+// tailHalf is the size of the beginning, and of the end, that a tail keeps, in bytes.
 const tailHalf = 32 << 10
 
-// tail keeps the beginning and the end of what is written to it.
+// tail keeps the beginning and the end of the text written to it.
 type tail struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	first   []byte
 	last    []byte // at most twice tailHalf
 	skipped bool
@@ -21,7 +21,7 @@ type tail struct {
 
 func newTail() *tail { return &tail{} }
 
-// readFrom reads until there is nothing more to read.
+// readFrom reads until the end.
 func (t *tail) readFrom(r io.Reader) {
 	buf := make([]byte, 16<<10)
 	for {
@@ -33,7 +33,7 @@ func (t *tail) readFrom(r io.Reader) {
 	}
 }
 
-// add keeps as much of the text as there is room for.
+// add keeps as much of the text as fits.
 func (t *tail) add(text []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +47,7 @@ func (t *tail) add(text []byte) {
 	}
 }
 
-// bytes returns a copy of what was kept.
+// bytes returns a copy of the kept text.
 func (t *tail) bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,21 +13,20 @@ import (
 type Built struct {
 	// Program is an executable file.
 	Program []byte
-	// Refs are the refs of each snippet, for the next request.
+	// Refs are the refs of every snippet, for the next request.
 	Refs [][]Ref
 }
 
-// maxImports bounds the packages that one request can import.
+// maxImports bounds the packages that one request may import.
 const maxImports = 100
 
 var errProtocol = errors.New("the compiler's process sent an invalid message")
 
-// Ask sends one request to a worker. A mistake in a snippet is a [*CompileError]. missing are
+// Ask sends one request to a worker. A mistake in a snippet is a [*CompileError]. wants are
 // packages that Request.Toolchain must contain first. After any other error, the worker is
 // unusable.
 //
-// The worker is hostile: run its program behind a wall only, and send its refs to a worker
-// only.
+// The worker is hostile: run its program only behind a wall, and send its refs only to a worker.
 func Ask(conn io.ReadWriter, request *Request) (built Built, wants []string, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {

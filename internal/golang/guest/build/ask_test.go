@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/frame"
 )
 
-// conversation is a connection whose other end has said all that it will.
+// conversation is a connection whose other end has sent everything that it ever will.
 type conversation struct {
 	io.Reader
 	bytes.Buffer
@@ -18,7 +18,7 @@ type conversation struct {
 
 func (c *conversation) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 
-// said are frames as a worker could send them.
+// said returns frames as a worker could send them.
 func said(tb testing.TB, frames ...any) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -80,7 +80,7 @@ func TestAskUnderstandsAWorker(t *testing.T) {
 	}
 }
 
-// FuzzAsk takes what a worker could send: it is understood or refused.
+// FuzzAsk receives what a worker could send: it is understood or refused.
 func FuzzAsk(f *testing.F) {
 	f.Add(said(f, 'M', `[[{"at":0,"of":1}]]`, 'D', "program"))
 	f.Add(said(f, 'N', `{"paths":["fmt"]}`))

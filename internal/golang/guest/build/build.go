@@ -3,12 +3,12 @@
 // trust its answers. [Ask] is the host's end. A [Tool] compiles the standard library, without
 // any snippet.
 //
-// It is compiled into container images, so it imports only the standard library and
-// packages that are compiled into them, too.
+// It is compiled into container images, so it imports only the standard library and packages that
+// are also compiled into them.
 //
-// A session is one program. Its top level has the variables, types and functions of all
-// snippets, and a function with the statements of each snippet. A second declaration of a name
-// renames the first one, so earlier code keeps using the first.
+// A session is one program. Its top level contains the variables, types and functions of all
+// snippets, and one function for the statements of each snippet. A second declaration of a name
+// renames the first, so earlier code keeps using the first.
 package build
 
 import (
@@ -21,29 +21,29 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/frame"
 )
 
-// The kinds of frame between the host and the worker.
+// The kinds of frames between the host and the worker.
 const (
 	kindBuild   = 'B' // host: Request
-	kindMissing = 'N' // worker: missing; the host asks again when it has them
+	kindMissing = 'N' // worker: missing; the host repeats the request when it has them
 	kindFailed  = 'X' // worker: CompileError
 	kindRefs    = 'M' // worker: the refs of all snippets
 	kindProgram = 'D' // worker: the program
 )
 
-// MaxFrame is the size of the largest frame, which is a program.
+// MaxFrame bounds a frame, in bytes. The largest frame is a program.
 const MaxFrame = 128 << 20
 
-// Request asks for the program of a session.
+// Request requests the program of a session.
 type Request struct {
 	Snippets  []Snippet `json:"snippets"`
 	Functions []string  `json:"functions"`
-	Inputs    []string  `json:"inputs"` // the kinds of package run
+	Inputs    []string  `json:"inputs"` // kinds of package run
 	Toolchain Toolchain `json:"toolchain"`
 }
 
 // Toolchain describes the compiler, the linker and the packages of a program.
 type Toolchain struct {
-	// Tools is the folder of compiler and linker.
+	// Tools is the folder of the compiler and linker.
 	Tools string `json:"tools"`
 	// Version is the language version, such as "go1.26". Arch is GOARCH.
 	Version string `json:"version"`
@@ -83,7 +83,7 @@ func Serve(conn io.ReadWriter, toolchain *Toolchain) int {
 	}
 }
 
-// answer builds one program and sends the outcome. If whole is true, the host has no further
+// answer builds one program and sends the outcome. whole reports that the host has no further
 // packages.
 func answer(out *frame.Writer, request *Request, std *stdlib, whole bool) error {
 	if paths := request.missing(); len(paths) > 0 && !whole {

@@ -22,15 +22,15 @@ type program struct {
 	set      *token.FileSet
 	units    []*unit
 	versions versions
-	imports  []map[string]string // of each unit, the names it uses
-	own      map[*ast.Ident]bool // that declare a top-level name where they stand
+	imports  []map[string]string // names used by each unit
+	own      map[*ast.Ident]bool // identifiers that declare a top-level name in place
 	info     types.Info
 	checked  *types.Package
 	unused   map[token.Pos]bool
 	errors   []string
 }
 
-// stdlib reads the standard library's export data and keeps the packages.
+// stdlib reads the standard library's export data and caches the packages.
 type stdlib struct {
 	exports  map[string]string
 	importer types.Importer
@@ -127,7 +127,7 @@ func (p *program) importable(u *unit) *CompileError {
 	return nil
 }
 
-// importPath matches the paths of the standard library.
+// importPath matches import paths of the standard library.
 var importPath = regexp.MustCompile(`^[a-z0-9]+(/[a-z0-9]+)*$`)
 
 // Importable reports whether a path looks like a package of the standard library that programs
@@ -165,9 +165,9 @@ func (p *program) check(std *stdlib) {
 	p.checked, _ = config.Check("main", p.set, files, &p.info)
 }
 
-// complain records an error of the checker, unless a session tolerates it.
+// complain records an error of the checker, unless sessions tolerate it.
 func (p *program) complain(err error) {
-	e, ok := err.(types.Error) //nolint:errorlint // the checker gives it bare
+	e, ok := err.(types.Error) //nolint:errorlint // the checker returns it unwrapped
 	switch {
 	case !ok:
 		p.errors = append(p.errors, err.Error())
@@ -280,11 +280,11 @@ func (p *program) owns(names []*ast.Ident) {
 	}
 }
 
-// variables returns the top-level variables that a statement declares, nil for other statements.
+// variables returns the top-level variables that a statement declares, or nil for other statements.
 func (p *program) variables(u *unit, s ast.Stmt) []ast.Spec {
 	switch s := s.(type) {
 	case *ast.DeclStmt:
-		g, _ := s.Decl.(*ast.GenDecl) // sort has left no other
+		g, _ := s.Decl.(*ast.GenDecl) // sort left no other kind
 		for _, spec := range g.Specs {
 			if v, ok := spec.(*ast.ValueSpec); ok {
 				p.owns(v.Names)
@@ -297,7 +297,7 @@ func (p *program) variables(u *unit, s ast.Stmt) []ast.Spec {
 		}
 		spec := &ast.ValueSpec{Values: s.Rhs}
 		for _, e := range s.Lhs {
-			name, _ := e.(*ast.Ident) // define has seen to it
+			name, _ := e.(*ast.Ident) // ensured by define
 			if name.Name != "_" {
 				p.own[name] = true
 				if u.defs[base(name.Name)].end != s.End() { // := only assigns to it

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// compile runs compiler and linker in a separate folder.
+// compile runs the compiler and linker in a separate folder.
 func compile(request *Request, files map[string]string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // the jail's folder goes with the jail
+	defer os.RemoveAll(dir) //nolint:errcheck // the jail's folder disappears with the jail
 	files["importcfg"] = request.importConfig()
 	args := []string{
 		"-p", "main", "-complete", "-pack", "-importcfg", "importcfg", "-trimpath", dir, "-o",
@@ -52,7 +52,7 @@ func compile(request *Request, files map[string]string) ([]byte, error) {
 // place matches the folder in a compiler's messages.
 var place = regexp.MustCompile(`(?m)^(\./|/tmp/[0-9]+/)`)
 
-// runTool runs a tool. Its output becomes the error.
+// runTool runs a tool. If it fails, its output becomes the error.
 func runTool(dir, tool string, args ...string) error {
 	var said bytes.Buffer
 	cmd := exec.Command(tool, args...) //nolint:noctx // the jail ends it

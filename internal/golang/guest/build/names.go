@@ -11,8 +11,8 @@ import (
 // Snippet is one snippet of a session.
 type Snippet struct {
 	Source string `json:"source"`
-	// Refs are the identifiers that refer to the session's top level, nil before the snippet
-	// was checked.
+	// Refs are the identifiers that refer to the session's top level, nil until the snippet is
+	// checked.
 	Refs []Ref `json:"refs"`
 }
 
@@ -55,7 +55,8 @@ func (v versions) latest(name string, n int) (version, bool) {
 	return version{}, false
 }
 
-// unique returns a declaration's name in the program. The newest keeps the original name.
+// unique returns a declaration's name in the program. The newest declaration keeps the original
+// name.
 func (v versions) unique(name string, of int) string {
 	list := v[name]
 	if name == "main" || name == "init" || len(list) > 0 && list[len(list)-1].of != of {
@@ -186,7 +187,7 @@ func (p *program) meaning(u *unit, id *ast.Ident, obj types.Object) (int, bool) 
 	return v.of, ok
 }
 
-// typeName returns the name of a type, nil if it has none.
+// typeName returns the name of a type, or nil if it has none.
 func typeName(t types.Type) types.Object {
 	if pointer, ok := t.(*types.Pointer); ok {
 		t = pointer.Elem()

@@ -22,7 +22,7 @@ const (
 	runtimeName = "rlm__"
 )
 
-// hostFile returns the file of the names that a session has without declaring them.
+// hostFile returns the file with the names that a session has without declaring them.
 func (p *program) hostFile() string {
 	var b, set strings.Builder
 	fmt.Fprintf(&b, "package main\nimport %s %q\n", runtimeName, runtimePath)
@@ -47,7 +47,7 @@ func (p *program) hostFile() string {
 	return b.String()
 }
 
-// names returns the host's names. Each has its declaration, or =type=initial value.
+// names returns the host's names. Each value is a declaration, or =type=initial value.
 func (r *Request) names() map[string]string {
 	names := map[string]string{
 		"Text": "type NAME = rlm__.Text",
@@ -172,11 +172,11 @@ func (p *program) usedImports(u *unit) map[string]bool {
 	return used
 }
 
-// globals declares the variables of a unit, and lists them for FINAL_VAR.
-// It imports packages that only their types need under generated names.
+// globals declares the variables of a unit, and lists them for FINAL_VAR. It imports packages
+// needed only by their types under generated names.
 func (p *program) globals(u *unit, imports map[string]string) (declarations, pointers string) {
 	var b, list strings.Builder
-	names := map[string]string{} // by path
+	names := map[string]string{} // by import path
 	qualify := func(pkg *types.Package) string {
 		if pkg == p.checked {
 			return ""
@@ -211,7 +211,7 @@ func (p *program) statements(u *unit) []ast.Stmt {
 	for _, s := range u.stmts {
 		switch s := s.(type) {
 		case *ast.DeclStmt:
-			g, _ := s.Decl.(*ast.GenDecl) // sort has left no other
+			g, _ := s.Decl.(*ast.GenDecl) // sort left no other kind
 			for _, spec := range g.Specs {
 				if a := assignment(spec); a != nil {
 					stmts = append(stmts, a)
@@ -257,7 +257,7 @@ func assignment(spec ast.Spec) ast.Stmt {
 	return &ast.DeclStmt{Decl: &ast.GenDecl{Tok: token.VAR, TokPos: v.Pos(), Specs: []ast.Spec{v}}}
 }
 
-// order sorts the variables of a whole file into Go's order of initialisation.
+// order sorts the variables of a complete file into Go's order of initialisation.
 func (p *program) order(stmts []ast.Stmt) {
 	rank := map[types.Object]int{}
 	for i, init := range p.info.InitOrder {
@@ -288,8 +288,8 @@ func own(name string, pos token.Pos) *ast.SelectorExpr {
 	}
 }
 
-// echoes reports whether the value of a trailing expression is shown. Excluded are calls that
-// may return no value or several, and calls made for their effect.
+// echoes reports whether the value of a trailing expression is shown. Calls that may return no
+// value or several, and calls made for their effect, are not shown.
 func (p *program) echoes(e ast.Expr) bool {
 	value := p.info.Types[e]
 	if !value.IsValue() || value.Type == nil {
@@ -310,7 +310,7 @@ func (p *program) echoes(e ast.Expr) bool {
 	return p.function(call.Fun)
 }
 
-// function reports whether an expression is a declared function, but not a method.
+// function reports whether an expression is a declared function that is not a method.
 func (p *program) function(e ast.Expr) bool {
 	switch f := e.(type) {
 	case *ast.IndexExpr:
@@ -421,7 +421,7 @@ func (p *program) unusedOf(names ...ast.Expr) []ast.Stmt {
 	return all
 }
 
-// importConfig lists the files of packages for compiler and linker.
+// importConfig lists the files of packages for the compiler and linker.
 func (r *Request) importConfig() string {
 	var b strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(r.Toolchain.Exports)) {

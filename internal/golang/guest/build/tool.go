@@ -18,7 +18,7 @@ import (
 
 // Tool is a go command.
 type Tool struct {
-	// Path is the path of the command. Cache is its working folder, which also keeps compiled
+	// Path is the path of the command. Cache is its working folder, which also caches compiled
 	// packages.
 	Path, Cache string
 }
@@ -46,9 +46,9 @@ func (t Tool) Command(ctx context.Context, dir string, args ...string) (string, 
 	return stdout.String(), nil
 }
 
-// Compile compiles packages with their imports. [Runtime] may be among them. It returns the
-// file of each, empty for unsafe, and omits paths without a package. language is the version of
-// the module, such as "go1.26".
+// Compile compiles packages with their imports. [Runtime] may be among them. It returns the file of
+// each package, empty for unsafe, and omits paths that are not packages. language is the language
+// version of the module, such as "go1.26".
 func (t Tool) Compile(
 	ctx context.Context, language string, paths []string,
 ) (map[string]string, error) {
@@ -56,7 +56,7 @@ func (t Tool) Compile(
 	if err != nil {
 		return nil, fmt.Errorf("cannot compile the standard library: %w", err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a copy of what is embedded
+	defer os.RemoveAll(dir) //nolint:errcheck // a copy of embedded files
 
 	args := []string{"list", "-e", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}
 	said, err := t.Command(ctx, dir, append(args, paths...)...)
@@ -75,13 +75,13 @@ func (t Tool) Compile(
 	return exports, nil
 }
 
-// module holds the sources of this module that are compiled into programs.
+// module is the module path of the sources that are compiled into programs.
 const module = "github.com/rlmhq/rlm"
 
-// Runtime is the import path of the package with which programs are compiled.
+// Runtime is the import path of the runtime package compiled into programs.
 const Runtime = module + "/internal/golang/guest/run"
 
-// runtimeSources are the packages of the module that the runtime consists of.
+// runtimeSources are the packages of the module that make up the runtime.
 var runtimeSources = map[string]embed.FS{
 	"internal/snippet/frame":        frame.Source,
 	"internal/snippet/session/wire": wire.Source,
@@ -106,7 +106,7 @@ func (t Tool) writeModule(language string) (string, error) {
 			err = os.CopyFS(into, files)
 		}
 		if err == nil {
-			err = os.Remove(filepath.Join(into, "source.go")) // only images need it
+			err = os.Remove(filepath.Join(into, "source.go")) // needed only by images
 		}
 	}
 

@@ -14,11 +14,11 @@ import (
 
 // unit is one parsed snippet.
 type unit struct {
-	n       int // its number, from 1
+	n       int // number from 1
 	whole   bool
 	imports []imported
-	decls   []ast.Decl // functions, and types and constants wherever they stand
-	stmts   []ast.Stmt // the others, variables among them
+	decls   []ast.Decl // functions, and all types and constants
+	stmts   []ast.Stmt // everything else, including variables
 	defs    map[string]def
 	regions [2]region // of the declarations and of the statements
 }
@@ -31,14 +31,14 @@ type imported struct {
 
 // def is a name that the snippet declares at its top level.
 type def struct {
-	sequential bool      // it is there only after its statement
+	sequential bool      // it exists only after its statement
 	end        token.Pos // of that statement
 }
 
-// region is the position of a part of the snippet in the file set.
+// region is the position in the file set of a part of the snippet.
 type region struct {
 	file *token.File
-	head int // bytes before the snippet's own
+	head int // bytes before the snippet's own text
 }
 
 // CompileError describes the mistakes in a snippet.
@@ -49,7 +49,7 @@ type CompileError struct {
 // Error returns the first message.
 func (e *CompileError) Error() string { return e.Message }
 
-// failed makes an error of messages, each with its position.
+// failed returns an error with messages, each with its position.
 func failed(kind string, messages ...string) *CompileError {
 	const most = 10
 	text := strings.Join(messages[:min(most, len(messages))], "\n") + "\n"
@@ -112,12 +112,12 @@ func parseUnit(set *token.FileSet, n int, source string) (*unit, *CompileError) 
 	return u, err
 }
 
-// split divides a text into its imports and functions, and its statements. Both
-// have the length and the lines of the text. whole reports a complete file.
+// split divides a text into its imports and functions, and its statements. Both results have the
+// length and the lines of the text. whole reports a complete file.
 func split(source string) (declarations, statements string, whole bool) {
 	d, s := []byte(source), []byte(source)
 	var begun, depth int
-	var tokens []token.Token // of the part that begins at begun, the first few at its top
+	var tokens []token.Token // the first few top-level tokens of the part that begins at begun
 	cut := func(end int) {
 		blank := d
 		switch {
@@ -184,8 +184,8 @@ func erase(b []byte, start, end int) {
 	}
 }
 
-// sort notes what the snippet declares, and moves types and constants from the
-// statements to the declarations.
+// sort records the declarations of the snippet, and moves types and constants from the statements
+// to the declarations.
 func (u *unit) sort(set *token.FileSet) *CompileError {
 	var decls []ast.Decl
 	for _, d := range u.decls {
@@ -213,7 +213,7 @@ func (u *unit) sort(set *token.FileSet) *CompileError {
 			continue
 		}
 
-		g, _ := d.Decl.(*ast.GenDecl) // nothing else stands in a body
+		g, _ := d.Decl.(*ast.GenDecl) // the only kind in a body
 		for _, spec := range g.Specs {
 			u.declare(spec)
 		}
@@ -228,13 +228,13 @@ func (u *unit) sort(set *token.FileSet) *CompileError {
 	return u.reserved(set)
 }
 
-// suffix marks the names of older declarations, see versions.unique.
+// suffix marks the names of older declarations: see versions.unique.
 var suffix = regexp.MustCompile(`__[0-9]+(_[0-9]+)?\b`)
 
-// base returns the snippet's name for a name of the program.
+// base returns the snippet's own name for a name in the program.
 func base(name string) string { return suffix.ReplaceAllString(name, "") }
 
-// reserved rejects snippets that use reserved names of the program.
+// reserved rejects snippets that use names reserved for the program.
 func (u *unit) reserved(set *token.FileSet) (err *CompileError) {
 	u.idents(func(id *ast.Ident) {
 		if suffix.MatchString(id.Name) || strings.Contains(id.Name, "rlm__") {
@@ -248,8 +248,8 @@ func (u *unit) reserved(set *token.FileSet) (err *CompileError) {
 	return err
 }
 
-// declare notes the names of a declaration. In a whole file the order of
-// variables does not matter.
+// declare records the names of a declaration. In a complete file the order of variables does not
+// matter.
 func (u *unit) declare(spec ast.Spec) {
 	switch spec := spec.(type) {
 	case *ast.TypeSpec:
@@ -263,7 +263,8 @@ func (u *unit) declare(spec ast.Spec) {
 	}
 }
 
-// define notes the names that := declares. A name that the snippet has already is assigned only.
+// define records the names declared by :=. A name that the snippet has declared already is only
+// assigned.
 func (u *unit) define(set *token.FileSet, s ast.Stmt) *CompileError {
 	a, ok := s.(*ast.AssignStmt)
 	if !ok || a.Tok != token.DEFINE {
@@ -328,7 +329,7 @@ func (u *unit) addImports(set *token.FileSet, d *ast.GenDecl) *CompileError {
 	return nil
 }
 
-// offset returns the position of an identifier in the snippet, -1 if it is elsewhere.
+// offset returns the position of an identifier in the snippet, or -1 if it is elsewhere.
 func (u *unit) offset(pos token.Pos) int {
 	for _, r := range u.regions {
 		if int(pos) >= r.file.Base() && int(pos) <= r.file.Base()+r.file.Size() {

@@ -9,27 +9,27 @@ import (
 	"syscall"
 )
 
-// pipes are a program's two outputs. They keep output even if the program dies at once.
+// pipes are a program's two outputs. They preserve output even if the program dies at once.
 type pipes struct {
 	files   [2]*os.File
 	reading sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows, and reading
+	mu       sync.Mutex // guards the fields below, and reading
 	fds      [2]int
 	sink     func(stream int, text []byte)
 	isClosed bool
 	buf      [64 << 10]byte
 }
 
-// newPipes makes the pipes, and sends the program its ends over the connection, with one byte.
-// It passes the program's output to sink: parts of stream 0, standard output, or 1, standard
-// error, which are valid until sink returns.
+// newPipes creates the pipes, and sends the program its ends over the connection, with one byte. It
+// passes the program's output to sink: parts of stream 0, standard output, or 1, standard error,
+// which are valid until sink returns.
 func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, error) {
 	p := &pipes{sink: sink}
 	var theirs []int
 	defer func() {
 		for _, fd := range theirs {
-			_ = syscall.Close(fd) // sent, or of no use
+			_ = syscall.Close(fd) // sent, or useless
 		}
 	}()
 
@@ -37,7 +37,7 @@ func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, e
 		var ends [2]int
 		err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC)
 		if err == nil {
-			// Only this end: the program's runtime does not wait for its outputs.
+			// Only this end is non-blocking: the program's runtime does not wait for its outputs.
 			err = syscall.SetNonblock(ends[0], true)
 			p.files[i], p.fds[i] = os.NewFile(uintptr(ends[0]), "output"), ends[0]
 			theirs = append(theirs, ends[1])
@@ -83,11 +83,11 @@ func (p *pipes) startReading() error {
 	return nil
 }
 
-// fullPipe is the number of reads that empty a program's largest possible pipe. It bounds the
-// reads while another goroutine of the program refills the pipe.
+// fullPipe is the number of reads that empty a program's largest possible pipe. It bounds the reads
+// while another thread of the program refills the pipe.
 const fullPipe = 1 << 20 / (64 << 10)
 
-// drain passes on all output that was written before the call.
+// drain passes on all output written before the call.
 func (p *pipes) drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +127,7 @@ func (p *pipes) close() {
 
 	for _, file := range p.files {
 		if file != nil {
-			_ = file.Close() // it was only read
+			_ = file.Close() // only read from
 		}
 	}
 

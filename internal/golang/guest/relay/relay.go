@@ -1,13 +1,13 @@
-// Package relay connects a host with a compiled Go program behind a wall. It starts the program
-// and forwards frames in both directions. It also reports the program's output, its use of
-// resources, and its end.
+// Package relay connects a host to a compiled Go program behind a wall. It starts the program and
+// forwards frames in both directions. It also reports the program's output, its use of resources,
+// and its end.
 //
-// It runs inside the wall: as the first process of a container, or in a jail. The program
-// cannot send frames in the relay's name. It can attack the relay, a process of the same user,
-// but harms only its own session.
+// It runs inside the wall: as the first process of a container, or in a jail. The program cannot
+// send frames in the relay's name. It can attack the relay, a process of the same user, but that
+// harms only its own session.
 //
-// It is compiled into container images, so it imports only the standard library and
-// packages that are compiled into them, too.
+// It is compiled into container images, so it imports only the standard library and packages that
+// are also compiled into them.
 package relay
 
 import (
@@ -21,15 +21,15 @@ import (
 //go:embed pipes_linux.go relay.go relay_linux.go usage_linux.go
 var Source embed.FS
 
-// The kinds of frame that the relay sends or receives itself. Package wire defines the others.
+// The kinds of frames that the relay itself sends or receives. Package wire defines the others.
 const (
-	KindStart = 'B' // host: the program is there; everything after this is for the program
+	KindStart = 'B' // host: the program is in place; everything after this is for the program
 
 	KindStdout = '1' // relay: a part of standard output
 	KindStderr = '2' // relay: a part of standard error
 	KindUsage  = 'U' // relay: Usage
-	KindExit   = 'X' // relay: Exit; nothing comes after it
-	// relay: the program sent something that is not a frame; nothing comes after it
+	KindExit   = 'X' // relay: Exit; the last frame
+	// relay: the program sent something that is not a frame; the last frame
 	KindBroke = 'P'
 )
 
@@ -45,22 +45,22 @@ func isReserved(kind byte) bool {
 // MaxFrame bounds the frames of the relay, in bytes.
 const MaxFrame = wire.MaxGoRequest
 
-// Usage describes the resources that the processes behind the wall have used.
+// Usage describes the resources used by the processes behind the wall.
 type Usage struct {
 	// CPUNanos is their processor time in nanoseconds, without the relay. PeakMemory is the
-	// program's highest memory use, in bytes.
+	// program's peak memory use, in bytes.
 	CPUNanos   int64 `json:"cpu_nanos"`
 	PeakMemory int64 `json:"peak_memory"`
 }
 
 // Exit describes the end of the program.
 type Exit struct {
-	// Code is its exit code, -1 if a signal ended it. Signal is that signal, 0 for none.
+	// Code is its exit code, or -1 if a signal ended it. Signal is that signal, or 0.
 	Code   int `json:"code"`
 	Signal int `json:"signal"`
 }
 
-// The place of the program for a relay.
+// The location of the program for a relay.
 const (
 	Folder = "/program"
 	Path   = Folder + "/main"

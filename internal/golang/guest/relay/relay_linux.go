@@ -15,11 +15,11 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
-// lingering bounds the time for which the relay still reads the connection of an ended program,
-// if a child of it keeps the connection open.
+// lingering bounds how long the relay keeps reading the connection of a program that has ended, in
+// case one of its children keeps the connection open.
 const lingering = 100 * time.Millisecond
 
-// relay is one program with the connection to its host.
+// relay is a program with the connection to its host.
 type relay struct {
 	program *net.UnixConn
 	pipes   *pipes
@@ -27,7 +27,7 @@ type relay struct {
 
 	mu   sync.Mutex // guards writing
 	out  *frame.Writer
-	last Usage // as it was sent
+	last Usage // the last report sent
 }
 
 // Run waits for the host's order, runs the program at Path and relays its frames. After the
@@ -49,7 +49,7 @@ func serve(conn io.ReadWriter, program command) error {
 	kind, _, err := frame.NewReader(conn, 0).Next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil // the host did not use it
+		return nil // the host did not use the relay
 	case err != nil:
 		return err
 	case kind != KindStart:
@@ -64,7 +64,7 @@ func serve(conn io.ReadWriter, program command) error {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_, _ = io.Copy(r.program, conn) // a program that takes nothing is found dead
+		_, _ = io.Copy(r.program, conn) // a program that no longer reads is found dead elsewhere
 		_, _ = io.Copy(io.Discard, conn)
 	}()
 
@@ -79,7 +79,7 @@ func serve(conn io.ReadWriter, program command) error {
 	for {
 		select {
 		case exit := <-ended:
-			_ = r.program.SetReadDeadline(time.Now().Add(lingering)) // it is open
+			_ = r.program.SetReadDeadline(time.Now().Add(lingering)) // the connection is open
 			<-forwarded
 			r.pipes.drain()
 			r.usage(true)
@@ -108,7 +108,7 @@ func (r *relay) start(program command) (<-chan Exit, error) {
 		return nil, err
 	}
 
-	r.program, _ = conn.(*net.UnixConn) // it is a socket of that family
+	r.program, _ = conn.(*net.UnixConn) // the socket is of that family
 	if r.pipes, err = newPipes(r.program, r.output); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -172,7 +172,7 @@ func (r *relay) forward() {
 		}
 
 		if kind == wire.KindDone {
-			r.pipes.drain() // what was written before comes before
+			r.pipes.drain() // earlier output is sent first
 			r.usage(true)
 		}
 		r.frame(kind, body)
@@ -180,7 +180,7 @@ func (r *relay) forward() {
 }
 
 func (r *relay) close() {
-	_ = r.program.Close() // no more orders go to the program
+	_ = r.program.Close() // the program receives no more orders
 	r.pipes.close()
 }
 

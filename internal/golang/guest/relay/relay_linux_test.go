@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// guests are programs that a relay can be given. Each takes its outputs from the
-// connection first, as the runtime of a session does.
+// guests are programs for a relay. Each first takes its outputs from the connection, like the
+// runtime of a session.
 var guests = map[string]string{
 	"talks": `write(1, "out"); write(2, "err")
 frame('c', "{}"); frame('d', "{}")
@@ -72,7 +72,7 @@ func main() {
 	fds, _ = syscall.ParseUnixRights(&messages[0])
 	map[string]func(){` // then the guests, by name
 
-// guestFolder has a program for each guest.
+// guestFolder returns a folder with a program for each guest.
 func guestFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ func guestFolder(t *testing.T) string {
 	return filepath.Join(dir, "guest")
 }
 
-// host is the other end of a
+// host is the other end of a relay's connection.
 type host struct {
 	conn  net.Conn
 	in    *frame.Reader
@@ -119,7 +119,7 @@ func start(t *testing.T, program, guest string) *host {
 		if err := <-h.ended; err != nil {
 			t.Error(err)
 		}
-		_ = theirs.Close() // it is of no use any more
+		_ = theirs.Close() // no longer of use
 	})
 	return h
 }
@@ -134,7 +134,8 @@ func (h *host) send(t *testing.T, kind byte, body string) {
 	}
 }
 
-// until reads frames up to one of a kind, and writes them down, but for what was used.
+// until reads frames up to one of kind last, and returns their description, leaving out the
+// resources used.
 func (h *host) until(t *testing.T, last byte) string {
 	t.Helper()
 	var said bytes.Buffer

@@ -12,14 +12,14 @@ import (
 // usageEvery is the interval between two measurements of the program.
 const usageEvery = 20 * time.Millisecond
 
-// tick is the kernel's unit of processor time, on all systems of package syscall.
+// tick is the kernel's unit of processor time, on all systems supported by package syscall.
 const tick = 10 * time.Millisecond
 
 // usage sends the used resources: always, or only if they have grown.
 func (r *relay) usage(always bool) {
 	now := Usage{CPUNanos: computed(), PeakMemory: peak(r.pid)}
 	r.mu.Lock()
-	// A program that is gone has no numbers.
+	// For a process that has ended, the values are 0.
 	now.PeakMemory = max(
 		now.PeakMemory, r.last.PeakMemory,
 	)
@@ -31,8 +31,8 @@ func (r *relay) usage(always bool) {
 	}
 }
 
-// computed returns the processor time of all processes behind the wall except this one,
-// including ended and reaped ones. It returns 0, for unknown, if the wall has no process
+// computed returns the processor time of all processes behind the wall except this one, including
+// processes that have ended and been reaped. It returns 0, for unknown, if the wall has no process
 // namespace: /proc then shows foreign processes.
 func computed() int64 {
 	if os.Getpid() != 1 && os.Getppid() != 1 {
@@ -68,21 +68,21 @@ func computed() int64 {
 // times returns the ticks of a process and of its reaped children, from a line of
 // /proc/PID/stat.
 func times(stat []byte) (own, waited int64) {
-	// The name is in brackets and may contain brackets itself.
+	// The name is in parentheses and may contain parentheses itself.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	const user = 11 // the 14th of all
+	const user = 11 // the 14th field overall
 	if len(fields) < user+4 {
 		return 0, 0
 	}
 	var numbers [4]int64
 	for i := range numbers {
-		numbers[i], _ = strconv.ParseInt(string(fields[user+i]), 10, 64) // the kernel's
+		numbers[i], _ = strconv.ParseInt(string(fields[user+i]), 10, 64) // written by the kernel
 	}
 
 	return numbers[0] + numbers[1], numbers[2] + numbers[3]
 }
 
-// peak returns a process's highest memory use in bytes, 0 if it has ended.
+// peak returns a process's peak memory use in bytes, or 0 if it has ended.
 func peak(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

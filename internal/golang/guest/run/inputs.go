@@ -28,11 +28,11 @@ type Input struct {
 	Length int64
 }
 
-// mostWhole is the size up to which a text is a string, in bytes.
+// mostWhole is the size up to which a text is passed as a string, in bytes.
 const mostWhole = 64 << 10
 
-// KindOf returns the kind of a text input with that many bytes, of which so many are invalid
-// UTF-8.
+// KindOf returns the kind of a text input, given its size in bytes and the number of bytes that are
+// invalid UTF-8.
 func KindOf(bytes, invalid int64) string {
 	if bytes > mostWhole || invalid > 0 {
 		return InputIsLazy
@@ -40,7 +40,7 @@ func KindOf(bytes, invalid int64) string {
 	return InputIsText
 }
 
-// Setup asks the host for the session's functions and inputs.
+// Setup requests the session's functions and inputs from the host.
 func (l *Link) Setup() (Setup, error) {
 	raw, err := l.Ask("i")
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *Link) Setup() (Setup, error) {
 	return s, nil
 }
 
-// Value returns input number n, which is not a text.
+// Value returns input number n, which must not be a text.
 func (l *Link) Value(n int) (any, error) {
 	raw, err := l.Ask("j" + strconv.Itoa(n))
 	if err != nil {
@@ -93,6 +93,6 @@ func (l *Link) Value(n int) (any, error) {
 const (
 	InputIsText  = "text"  // a string
 	InputIsLazy  = "lazy"  // a Text
-	InputIsValue = "value" // what JSON decodes to
-	InputIsNone  = ""      // it has no form in Go
+	InputIsValue = "value" // decoded JSON
+	InputIsNone  = ""      // no form in Go
 )

@@ -2,8 +2,8 @@
 // requests to the host, and, in program.go, the runtime of a program compiled from a session's
 // snippets. Package session is the host's half.
 //
-// A go command compiles this package into every program, so it imports only the
-// standard library, of Go 1.22, and packages that do the same.
+// A go command compiles this package into every program, so it imports only the standard library of
+// Go 1.22, and packages that do the same.
 package run
 
 import (
@@ -21,12 +21,12 @@ type Link struct {
 	// Send sends one frame, after the snippet's earlier output.
 	Send func(kind byte, payload []byte) error
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	last    uint32     // number of the last request
 	waiting map[uint32]chan<- wire.Answer
 }
 
-// TakeAnswer passes the payload of an answer to the request that waits for it.
+// TakeAnswer passes the payload of an answer to the request that is waiting for it.
 func (l *Link) TakeAnswer(payload []byte) error {
 	answer, err := wire.ParseAnswer(payload)
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *Link) tellJSON(operation string, message any) error {
 	return l.Tell(operation, body)
 }
 
-// Exception is a panic, or a wrong program, as the host reports it.
+// Exception is a panic, or an invalid program, as reported to the host.
 type Exception struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
@@ -95,8 +95,8 @@ type Exception struct {
 // Raise reports the exception that ends the snippet.
 func (l *Link) Raise(e Exception) error { return l.tellJSON("e", e) }
 
-// Final sends the session's answer: a value, and the variable's name if it has one. It sends a
-// value of a type that JSON cannot encode as text. NaN and infinity are errors.
+// Final sends the session's answer: a value, and the variable's name if it has one. A value of a
+// type that JSON cannot encode is sent as text. NaN and infinity are errors.
 func (l *Link) Final(v any, name string) error {
 	value, err := encode(v)
 	var unsupported *json.UnsupportedValueError
@@ -112,7 +112,7 @@ func (l *Link) Final(v any, name string) error {
 	return l.FinalJSON(value, name)
 }
 
-// FinalJSON sends an answer that is JSON already.
+// FinalJSON sends an answer that is already JSON.
 func (l *Link) FinalJSON(value json.RawMessage, name string) error {
 	return l.tellJSON("f", struct {
 		Value json.RawMessage `json:"value"`
@@ -157,7 +157,7 @@ func (l *Link) Call(function string, args ...any) (any, error) {
 	return v, nil
 }
 
-// Query calls the host's llm_query. An answer that is not a string is given as JSON.
+// Query calls the host's llm_query. An answer that is not a string is returned as JSON.
 func (l *Link) Query(prompt string) (string, error) {
 	raw, err := l.call("llm_query", []any{prompt})
 	if err != nil {
@@ -172,8 +172,8 @@ func (l *Link) Query(prompt string) (string, error) {
 	return text, err
 }
 
-// QueryBatched calls llm_query for all prompts at once. Answers are in the order of the
-// prompts. The error is the first that occurred.
+// QueryBatched calls llm_query for all prompts at once. The answers have the order of the prompts.
+// The error is the first that occurred.
 func (l *Link) QueryBatched(prompts []string) ([]string, error) {
 	answers, failures := make([]string, len(prompts)), make([]error, len(prompts))
 	var all sync.WaitGroup

@@ -8,22 +8,23 @@ import (
 	"strings"
 )
 
-// CompileError is the type of the exception of a snippet that does not compile.
+// CompileError is the exception type of a snippet that does not compile.
 const CompileError = "CompileError"
 
-// lowerContext matches Python's name of an input. Go cannot use it, because a package has that
-// name.
+// lowerContext matches Python's name for an input. Go cannot use that name, because it is a
+// package's.
 var lowerContext = regexp.MustCompile(`undefined: context(_\d+)?\b`)
 
-// textMethod matches the use of a method of [Text] on a short input, which is a string: as the
-// compiler says it, and as the interpreter does.
+// textMethod matches the use of a method of [Text] on a short input, which is a string, in the
+// wording of the compiler and of the interpreter.
 var textMethod = regexp.MustCompile(`\bContext(_\d+)?\.\w+ undefined \(type string has|` +
 	`undefined method: (Len|Slice|R?Find|Count|Contains|Line(Count|s))\b`)
 
-// undefined matches a name that nothing declares.
+// undefined matches an undeclared name.
 var undefined = regexp.MustCompile(`undefined: (\w+)(?:$|[^.\w])`)
 
-// standard are packages that programs commonly use, the usual one of a name first.
+// standard lists packages that programs commonly use. If several share a name, the most common one
+// comes first.
 var standard = strings.Fields(`bufio bytes cmp compress/gzip container/heap container/list
 	container/ring crypto/md5 crypto/sha1 crypto/sha256 encoding/base64 encoding/binary encoding/csv
 	encoding/hex encoding/json encoding/xml errors flag fmt hash/crc32 hash/fnv html io io/fs iter log
@@ -31,7 +32,7 @@ var standard = strings.Fields(`bufio bytes cmp compress/gzip container/heap cont
 	reflect regexp runtime slices sort strconv strings sync sync/atomic text/tabwriter text/template
 	time unicode unicode/utf16 unicode/utf8 unsafe`)
 
-// findMissingImports returns a hint that names the packages whose names are undefined.
+// findMissingImports returns a hint that lists the packages with undefined names.
 func findMissingImports(text string) string {
 	var hints []string
 	for _, match := range undefined.FindAllStringSubmatch(text, -1) {
@@ -47,7 +48,8 @@ func findMissingImports(text string) string {
 }
 
 // ExplainMistake returns the exception of a snippet that does not compile. It adds a hint if the
-// snippet lacks an import, used Python's name of an input, or a method that only a long input has.
+// snippet lacks an import, or used Python's name of an input, or a method that only a long input
+// has.
 func ExplainMistake(kind, message, trace string) Exception {
 	hint := ""
 	switch text := message + trace; {

@@ -25,7 +25,7 @@ func InputText(n int) string {
 	return text.Slice(0, text.Len())
 }
 
-// InputLazy returns an input that stays with the host.
+// InputLazy returns an input that stays on the host.
 func InputLazy(n int) *Text { return self.link.Text(n, self.setup.Inputs[n].Length) }
 
 // InputValue returns an input that is not a text.

@@ -5,7 +5,7 @@ package run
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand" //nolint:depguard // of the snippets: the generator that can be seeded
+	"math/rand" //nolint:depguard // for snippets: the generator that can be seeded
 	"os"
 	"path"
 	"regexp"
@@ -26,14 +26,14 @@ const maxStack = 128 << 20
 type program struct {
 	conn      *os.File
 	setup     Setup
-	streams   [2]int // descriptors of the outputs, kept for a snippet that closes its own
+	streams   [2]int // descriptors of the outputs, in case a snippet closes its own
 	snippets  []func()
 	configure func()
-	ended     chan ending // of the snippet that runs
+	ended     chan ending // of the current snippet
 
 	link Link
 
-	mu   sync.Mutex     // guards what follows
+	mu   sync.Mutex     // guards the fields below
 	out  *frame.Writer  // to conn
 	vars map[string]any // pointers
 }
@@ -46,7 +46,7 @@ type ending struct {
 
 var self = &program{vars: map[string]any{}, ended: make(chan ending, 1)}
 
-// connection is the descriptor that the relay gives to its program.
+// connection is the descriptor that the relay passes to its program.
 const connection = 3
 
 // Main runs the snippets of a program on the host's orders. Before the first one, it fetches
@@ -89,7 +89,7 @@ func die(why string) {
 }
 
 // run carries out an order and reports how its snippet ended. The goroutine of a snippet that
-// has called os.Exit stays blocked, because its deferred functions must not run.
+// called os.Exit stays blocked, because its deferred functions must not run.
 func (p *program) run(order wire.Order) {
 	number := order.Flags >> wire.OrdinalShift
 	if number < 1 || number > len(p.snippets) {
@@ -131,7 +131,7 @@ func (p *program) prepare(source string) {
 		die("cannot parse the host's message: " + err.Error())
 	}
 
-	debug.SetMemoryLimit(s.Memory) // collect more often near the limit instead of dying of it
+	debug.SetMemoryLimit(s.Memory) // collect more often near the limit rather than die at it
 	//nolint:staticcheck // a replay must draw the same numbers
 	rand.Seed(s.Seed)
 	p.configure()
@@ -190,11 +190,11 @@ func Exit(code int) {
 	select {}
 }
 
-// suffix matches the part that the compiler adds to the snippet's names.
+// suffix matches the suffix that the compiler adds to the snippet's names.
 var suffix = regexp.MustCompile(`__[0-9]+(_[0-9]+)?\b`)
 
-// describePanic describes a panic by the lines of the snippets. Call it while the panicking
-// frames still exist.
+// describePanic describes a panic by the lines of the snippets. It must be called while the
+// panicking frames still exist.
 func describePanic(value any) *Exception {
 	e := &Exception{Type: "panic"}
 	switch v := value.(type) {
@@ -236,7 +236,7 @@ func (p *program) send(kind byte, payload []byte) error {
 	if err != nil && len(payload) <= wire.MaxGoRequest {
 		syscall.Exit(1)
 	}
-	return err // it is too large
+	return err // the frame is too large
 }
 
 func (p *program) mustSend(kind byte, payload []byte) {

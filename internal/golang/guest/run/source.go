@@ -2,7 +2,7 @@ package run
 
 import "embed"
 
-// Source is this package as programs and images are built with it.
+// Source is the source code of this package, for building programs and images.
 //
 //go:embed inputs.go link.go mistake.go names.go program.go source.go text.go
 var Source embed.FS

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Text returns the text of input number n, with that many characters.
+// Text returns the text of input number n, which has length characters.
 func (l *Link) Text(n int, length int64) *Text { return &Text{link: l, input: n, length: length} }
 
-// Text is a context that stays with the host. Offsets count characters. Its methods
-// panic if the host cannot answer.
+// Text is a context that stays on the host. Offsets count characters. Its methods panic if the host
+// cannot answer.
 type Text struct {
 	link   *Link
 	input  int
@@ -55,12 +55,12 @@ func (t *Text) Slice(a, b int) string {
 
 func (t *Text) clamp(at int) int64 { return min(max(0, int64(at)), t.length) }
 
-// Find returns the first position of needle at or after from, -1 if none.
+// Find returns the first position of needle at or after from, or -1.
 func (t *Text) Find(needle string, from int) int {
 	return t.askNumber("f", t.clamp(from), t.length, needle)
 }
 
-// RFind returns the last position of needle, -1 if none.
+// RFind returns the last position of needle, or -1.
 func (t *Text) RFind(needle string) int { return t.askNumber("r", 0, t.length, needle) }
 
 // Count returns the number of occurrences of needle.
@@ -72,7 +72,7 @@ func (t *Text) Contains(needle string) bool { return t.Find(needle, 0) >= 0 }
 // LineCount returns the number of lines.
 func (t *Text) LineCount() int { return t.askNumber("p", 0, t.length, "newlines", "") }
 
-// Lines returns the lines a to b-1, without their ends.
+// Lines returns the lines a to b-1, without their line ends.
 func (t *Text) Lines(a, b int) []string {
 	a, b = max(0, a), min(b, t.LineCount())
 	if a >= b {

@@ -21,8 +21,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// A blob is a file named after the SHA-256 of its content, which it holds compressed. It is
-// on the disk before the entry that names it.
+// A blob is a file with compressed content, named after the SHA-256 of the content. It is on the
+// disk before the entry that names it.
 const blobFolder = "blobs"
 
 var validDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
@@ -35,7 +35,7 @@ var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
 })
 
-// writeBlob puts a content aside, once.
+// writeBlob writes a content to its blob, once.
 func (f *Store) writeBlob(content []byte) (digest string, err error) {
 	if f.readOnly {
 		return "", store.ErrReadOnly
@@ -58,7 +58,7 @@ func (f *Store) writeBlob(content []byte) (digest string, err error) {
 	return digest, nil
 }
 
-// writeFile writes a file that appears at once, and is on the disk then.
+// writeFile writes a file that appears atomically and is then on the disk.
 func (f *Store) writeFile(path string, data []byte) (err error) {
 	dir := filepath.Dir(path)
 	if err := f.makeFolder(dir); err != nil {
@@ -87,8 +87,8 @@ func (f *Store) writeFile(path string, data []byte) (err error) {
 	return syncFolder(dir)
 }
 
-// makeFolder makes a folder whose name is on the disk then. Another process may have made it just
-// now, so each process waits for the disk once.
+// makeFolder creates a folder and makes its name durable. Another process may have created it just
+// now, so each process flushes it once.
 func (f *Store) makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (f *Store) makeFolder(dir string) error {
 	return nil
 }
 
-// syncFolder makes the names in a folder durable. Not every system can do that.
+// syncFolder makes the names in a folder durable. Not every system supports that.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -114,8 +114,8 @@ func syncFolder(dir string) error {
 	return f.Close()
 }
 
-// keepBlob makes sure that the blob of an entry is there while the entry is added: Collect
-// may have deleted it since. No other change runs meanwhile.
+// keepBlob ensures that the blob of an entry exists while the entry is added: Collect may have
+// deleted it in the meantime. No other change runs during the call.
 func (f *Store) keepBlob(e *store.Entry) error {
 	_, err := os.Stat(f.blobPath(e.Digest))
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +147,7 @@ func (f *Store) Blob(ctx context.Context, digest string) ([]byte, error) {
 	return content, nil
 }
 
-// readBlob reads the content in a file, of which it takes at most MaxBlob bytes.
+// readBlob reads the content of a file, up to MaxBlob bytes.
 func readBlob(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -169,7 +169,7 @@ func readBlob(path string) ([]byte, error) {
 	return content.Bytes(), err
 }
 
-// leftOver is the age of a file from which no process writes it any more.
+// leftOver is the age from which no process can still be writing a file.
 const leftOver = 24 * time.Hour
 
 // Collect implements [store.Store].
@@ -189,8 +189,8 @@ func (f *Store) Collect(ctx context.Context) (collected store.Collected, err err
 	return collected, err
 }
 
-// deleteUnreferenced deletes those of some blobs that no entry refers to. A blob that stays by an
-// error is for Collect. No change runs meanwhile.
+// deleteUnreferenced deletes those of the given blobs that no entry refers to. Blobs left over
+// after an error are for Collect. No change runs during the call.
 func (f *Store) deleteUnreferenced(c *conn, digests []string) {
 	for _, digest := range digests {
 		used, err := readDigests(c, "SELECT digest FROM entries WHERE digest = ? AND digest <> '' LIMIT 1", digest)
@@ -200,8 +200,7 @@ func (f *Store) deleteUnreferenced(c *conn, digests []string) {
 	}
 }
 
-// deleteUnused deletes the blobs that are not in use, and what writers have left behind. No
-// change runs meanwhile.
+// deleteUnused deletes unused blobs and the remains of writers. No change runs during the call.
 func (f *Store) deleteUnused(used map[string]bool) (collected store.Collected, err error) {
 	root := filepath.Join(f.dir, blobFolder)
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// IsStore reports whether a folder has a store, or what is left of one.
+// IsStore reports whether a folder contains a store, or the remains of one.
 func IsStore(dir string) bool {
 	for _, name := range []string{DatabaseName, blobFolder} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -32,12 +32,12 @@ func IsStore(dir string) bool {
 	return false
 }
 
-// Check looks at all that the store of a folder has. With a quarantine, it also repairs: it saves
-// the rows of a damaged database, and takes entries out of their logs that are damaged or whose
-// content is. A run then goes on from an earlier turn, and a session has no variables.
+// Check checks the whole store in a folder. With a quarantine, it also repairs: it salvages the
+// rows of a damaged database, and removes from their logs the entries that are damaged or whose
+// contents are. A run then continues from an earlier turn, and a session has no variables.
 //
-// While other processes use the store, its log cannot be compared, and nothing can be repaired: the
-// error is a [*dbfile.BusyError].
+// While other processes are using the store, its log cannot be compared, and nothing can be
+// repaired: the error is a [*dbfile.BusyError].
 func Check(ctx context.Context, dir string, q *damage.Quarantine) (*damage.Report, error) {
 	c := &check{ctx: ctx, dir: dir, q: q, report: &damage.Report{}}
 	if err := c.run(); err != nil {
@@ -48,11 +48,11 @@ func Check(ctx context.Context, dir string, q *damage.Quarantine) (*damage.Repor
 
 // check is a check of a folder.
 type check struct {
-	ctx    context.Context //nolint:containedctx // of one check
+	ctx    context.Context //nolint:containedctx // the context of one check
 	dir    string
 	q      *damage.Quarantine
 	report *damage.Report
-	blobs  map[string]string // by digests: what is wrong, empty for nothing
+	blobs  map[string]string // problem by digest, or empty
 }
 
 func (c *check) run() error {
@@ -68,7 +68,8 @@ func (c *check) run() error {
 	}
 	defer func() { _ = hold.Close() }()
 
-	// After the lock: beside another process, its newest entries have contents that were not there yet.
+	// After the lock: another process may just have added entries whose contents did not exist
+	// during the check.
 	if err := c.lookAtBlobs(); err != nil {
 		return err
 	}
@@ -86,8 +87,8 @@ func (c *check) run() error {
 	return errors.Join(err, c.reportBlobs())
 }
 
-// checkFile looks for damage in the file of the database, which no other process uses, and reports
-// whether its rows can be read then.
+// checkFile looks for damage in the file of the database, which no other process is using, and
+// reports whether its rows can then be read.
 func (c *check) checkFile(path string) (isReadable bool, err error) {
 	if !dbfile.IsThere(path) {
 		if err := CheckMissing(c.dir); err == nil {
@@ -110,9 +111,9 @@ func (c *check) checkFile(path string) (isReadable bool, err error) {
 	return true, c.adopt(path, report.Found)
 }
 
-// nameLost names the runs and sessions of a database of which nothing is left, by their locks.
+// nameLost names the runs and sessions of a completely lost database, by their lock files.
 func (c *check) nameLost() {
-	locks, _ := os.ReadDir(filepath.Join(c.dir, lockFolder)) // without a folder, there are none
+	locks, _ := os.ReadDir(filepath.Join(c.dir, lockFolder)) // without a folder, there are no locks
 	for _, lock := range locks {
 		kind, name, _ := strings.Cut(lock.Name(), "-")
 		if id := (store.ID{Kind: store.Kind(kind), Name: name}); id.Check() == nil {
@@ -121,7 +122,7 @@ func (c *check) nameLost() {
 	}
 }
 
-// createEmpty makes an empty store's database.
+// createEmpty creates the database of an empty store.
 func createEmpty(path string) error {
 	if err := dbfile.Create(path); err != nil {
 		return err
@@ -133,7 +134,7 @@ func createEmpty(path string) error {
 	return errors.Join(migrate(c), c.close())
 }
 
-// The record of a log of which only the entries are left.
+// The record of a log of which only the entries survive.
 const (
 	adoptLog = `INSERT INTO logs (id, kind, name, title, spec, parent, parent_turn, created, updated, status, turn,
 		reason) SELECT ?1, ?2, ?3, '', x'', '', 0, ?4, ?4, 'interrupted', max(turn), 'its record was damaged'
@@ -143,7 +144,7 @@ const (
 		FROM entries WHERE log = ?1) WHERE id = ?1`
 )
 
-// adopt makes logs for entries whose log is lost, under its name if an index has it.
+// adopt creates logs for entries whose log is lost, under the original name if an index has it.
 func (c *check) adopt(path string, found *dbfile.Findings) error {
 	names := map[int64]store.ID{}
 	for _, row := range found.Lost {
@@ -192,7 +193,7 @@ func (c *check) lookAtBlobs() error {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // there is none, or it was deleted just now
+			return nil // missing, or just deleted
 		case err != nil:
 			return err
 		case entry.IsDir() || strings.HasPrefix(entry.Name(), ".new-"):
@@ -211,7 +212,7 @@ func (c *check) lookAtBlobs() error {
 			return nil
 		case errors.Is(err, errNotWritten):
 			problem = err.Error()
-		case err != nil: // the disk, a permission: it may be whole
+		case err != nil: // the disk or a permission: it may be intact
 			return fmt.Errorf("cannot read a content: %w", err)
 		}
 		c.blobs[entry.Name()] = problem
@@ -220,7 +221,7 @@ func (c *check) lookAtBlobs() error {
 	return err
 }
 
-// isThere reports whether a content is in its place now.
+// isThere reports whether a content exists now.
 func (c *check) isThere(digest string) bool {
 	if !validDigest.MatchString(digest) {
 		return false
@@ -229,10 +230,10 @@ func (c *check) isThere(digest string) bool {
 	return err == nil
 }
 
-// errNotWritten says that a content is another one than its name says.
+// errNotWritten reports a content that does not match its name.
 var errNotWritten = errors.New("is not what was written")
 
-// checkBlob compares the content in a file with its digest.
+// checkBlob compares the content of a file with its digest.
 func checkBlob(path, digest string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -259,7 +260,7 @@ func checkBlob(path, digest string) error {
 	return nil
 }
 
-// reportBlobs reports contents that are damaged, and takes them out of their place.
+// reportBlobs reports damaged contents, and moves them to the quarantine.
 func (c *check) reportBlobs() error {
 	for digest, problem := range c.blobs {
 		if problem == "" {
@@ -277,7 +278,7 @@ func (c *check) reportBlobs() error {
 	return nil
 }
 
-// badEntry is an entry that is damaged, or whose content is.
+// badEntry is a damaged entry, or an entry with a damaged content.
 type badEntry struct {
 	Log     store.ID `json:"log"`
 	Seq     int64    `json:"seq"`
@@ -289,7 +290,7 @@ type badEntry struct {
 	Problem string   `json:"problem"`
 }
 
-// checkRows looks at all entries.
+// checkRows checks all entries.
 func (c *check) checkRows(path string) error {
 	db, err := connect(dbfile.Address(path))
 	if err != nil {
@@ -319,7 +320,7 @@ func (c *check) checkRows(path string) error {
 		switch {
 		case int64(sumEntry(&e)) != row.ColumnInt64(6):
 			problem = "is not what was written"
-		case e.Digest != "" && !isThere && c.isThere(e.Digest): // it came after the look
+		case e.Digest != "" && !isThere && c.isThere(e.Digest): // it was added after the check
 			return c.ctx.Err()
 		case e.Digest != "" && !isThere:
 			problem = fmt.Sprintf("its content %.12s is missing", e.Digest)
@@ -341,7 +342,7 @@ func (c *check) checkRows(path string) error {
 	return c.takeOut(path, bad)
 }
 
-// takeOut reports entries, and takes them out of their logs.
+// takeOut reports entries, and removes them from their logs.
 func (c *check) takeOut(path string, bad []badEntry) error {
 	for i := range bad {
 		e := &bad[i]

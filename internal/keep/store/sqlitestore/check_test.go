@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// fillMore makes a store with some runs and sessions. It calls copied while the store is open.
+// fillMore creates a store with some runs and sessions. It calls copied while the store is open.
 func fillMore(t *testing.T, copied func(dir string)) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -59,7 +59,8 @@ func fillMore(t *testing.T, copied func(dir string)) (dir string) {
 	return dir
 }
 
-// contentOf returns all that a store has, by names, and the names of what it refuses as damaged.
+// contentOf returns the whole content of a store, by name, and the names of what it refuses as
+// damaged.
 func contentOf(t *testing.T, dir string) (has map[string]string, refused []string, err error) {
 	t.Helper()
 	f, err := Open(dir)
@@ -99,7 +100,7 @@ func contentOf(t *testing.T, dir string) (has map[string]string, refused []strin
 	return has, refused, nil
 }
 
-// harm changes a file in one of four ways, and says how.
+// harm changes a file in one of four ways, and describes the change.
 func harm(t *testing.T, random *rand.Rand, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -139,8 +140,8 @@ func filesOf(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestDamageOfAStoreIsFoundAndRepaired damages a file of a store. Before the repair nothing that is
-// read is wrong. After it, all that is not there was reported.
+// TestDamageOfAStoreIsFoundAndRepaired damages a file of a store. Before the repair, nothing that
+// is read is wrong. After it, everything missing has been reported.
 func TestDamageOfAStoreIsFoundAndRepaired(t *testing.T) {
 	killed := t.TempDir()
 	closed := fillMore(t, func(dir string) {
@@ -203,7 +204,7 @@ func TestDamageOfAStoreIsFoundAndRepaired(t *testing.T) {
 	}
 }
 
-// expectTruth wants that all that there is is right, apart from what was refused.
+// expectTruth requires that everything present is right, apart from what was refused.
 func expectTruth(t *testing.T, how string, has, truth map[string]string, refused []string) {
 	t.Helper()
 	for name, value := range has {
@@ -213,7 +214,7 @@ func expectTruth(t *testing.T, how string, has, truth map[string]string, refused
 	}
 }
 
-// expectTold wants that what is not right was reported.
+// expectTold requires that everything that is not right was reported.
 func expectTold(t *testing.T, how string, has, truth map[string]string, told string) {
 	t.Helper()
 	isOld := strings.Contains(told, "may be older")
@@ -232,7 +233,7 @@ func expectTold(t *testing.T, how string, has, truth map[string]string, told str
 	}
 }
 
-// TestAnOldDatabaseGetsChecksums opens a database of version 2, which has none.
+// TestAnOldDatabaseGetsChecksums opens a database of version 2, which has no checksums.
 func TestAnOldDatabaseGetsChecksums(t *testing.T) {
 	dir, digest := fill(t)
 	path := filepath.Join(dir, DatabaseName)
@@ -275,7 +276,7 @@ func hasSums(t *testing.T, path string) bool {
 	return data[20] == 8
 }
 
-// TestAStoreWithoutItsDatabaseIsRefused: a new database would be an empty one.
+// TestAStoreWithoutItsDatabaseIsRefused: a new database would be empty.
 func TestAStoreWithoutItsDatabaseIsRefused(t *testing.T) {
 	dir, _ := fill(t)
 	if err := os.Remove(filepath.Join(dir, DatabaseName)); err != nil {
@@ -295,7 +296,7 @@ func TestAStoreWithoutItsDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-// TestARepairWaitsForNobody: it is refused while a process uses the store, and the look is not.
+// TestARepairWaitsForNobody: it is refused while a process uses the store; a mere check is not.
 func TestARepairWaitsForNobody(t *testing.T) {
 	dir, _ := fill(t)
 	openTest(t, dir)

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// conn is a connection to the database. It has one user at a time.
+// conn is a connection to the database. It does not support concurrent use.
 type conn struct {
 	*sqlite3.Conn
 	statements map[string]*sqlite3.Stmt
@@ -21,7 +21,7 @@ type conn struct {
 // busyWait bounds the wait for the writes of other processes.
 const busyWait = 30 * time.Second
 
-// connect opens the database of an address, see [dbfile.Address].
+// connect opens the database at an address: see [dbfile.Address].
 func connect(address string) (*conn, error) {
 	db, err := sqlite3.OpenFlags(address, sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *conn) do(sql string, args ...any) error {
 	return c.query(sql, args, func(*sqlite3.Stmt) error { return nil })
 }
 
-// query runs a statement and hands each row to take. It prepares each statement once.
+// query runs a statement and passes each row to take. It prepares each statement once.
 func (c *conn) query(sql string, args []any, take func(*sqlite3.Stmt) error) (err error) {
 	stmt := c.statements[sql]
 	if stmt == nil {
@@ -91,7 +91,7 @@ func bind(stmt *sqlite3.Stmt, i int, arg any) error {
 	return fmt.Errorf("cannot store a %T", arg)
 }
 
-// within runs work in a transaction, which holds the one place of a writer from its beginning.
+// within runs work in a transaction, which is the only writer from its beginning.
 func (c *conn) within(work func() error) error {
 	if err := c.do("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -107,14 +107,14 @@ func (c *conn) within(work func() error) error {
 	return err
 }
 
-// explain makes the error of a database or a file readable.
+// explain makes the error of a database or a file understandable.
 func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("the store's disk is full: free some space; earlier data is intact: %w", err)
-	case errors.Is(err, sqlite3.IOERR_WRITE): // SQLite does not know why
+	case errors.Is(err, sqlite3.IOERR_WRITE): // SQLite does not report why
 		return fmt.Errorf("the store's disk is full or broken: free some space; earlier data is intact: %w", err)
 	case errors.Is(err, sqlite3.BUSY):
 		return fmt.Errorf("another process has been writing to the store for %v: try again: %w",

@@ -22,7 +22,7 @@ func noise(n int) []byte {
 	return data
 }
 
-// TestADiskThatIsReallyFullLosesNothing fills a disk by contents, and by entries.
+// TestADiskThatIsReallyFullLosesNothing fills a disk with contents, and with entries.
 func TestADiskThatIsReallyFullLosesNothing(t *testing.T) {
 	for what, large := range map[string]store.Entry{
 		"a content": {Turn: 2, Kind: "commit", Blob: noise(8 << 20)},
@@ -87,13 +87,13 @@ func expectEntries(t *testing.T, f *Store, id store.ID, want ...store.Entry) {
 	}
 }
 
-// TestADiskThatCannotBeWrittenCanBeRead also reads what a process has left that was killed.
+// TestADiskThatCannotBeWrittenCanBeRead also reads what a killed process left behind.
 func TestADiskThatCannotBeWrittenCanBeRead(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed=%t", killed), func(t *testing.T) {
 			from, digest := fill(t)
 			if killed {
-				f := openTest(t, from) // its log is there while the files are copied
+				f := openTest(t, from) // its log exists while the files are copied
 				lease, err := f.Acquire(t.Context(), runA)
 				if err != nil {
 					t.Fatal(err)

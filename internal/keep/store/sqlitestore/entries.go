@@ -54,7 +54,7 @@ func (f *Store) Replace(ctx context.Context, lease store.Lease, entries ...store
 	})
 }
 
-// readDigests returns the digests that a statement gives.
+// readDigests returns the digests that a statement selects.
 func readDigests(c *conn, sql string, args ...any) (digests []string, err error) {
 	err = c.query(sql, args, func(row *sqlite3.Stmt) error {
 		digests = append(digests, row.ColumnText(0))
@@ -67,7 +67,7 @@ func readDigests(c *conn, sql string, args ...any) (digests []string, err error)
 func (f *Store) Note(lease store.Lease, entry store.Entry) {
 	do := func(c *conn) error { return f.append(c, lease, []store.Entry{entry}) }
 	if err := f.setAside(&entry); err != nil {
-		do = func(*conn) error { return err } // the next Append tells it
+		do = func(*conn) error { return err } // the next Append returns the error
 	}
 	_ = f.send(context.Background(), write{do: do}) // after Close there is no next Append
 }
@@ -118,8 +118,8 @@ func (f *Store) append(c *conn, lease store.Lease, entries []store.Entry) error 
 		now().UnixNano(), sum.Calls, sum.InputTokens, sum.OutputTokens, sum.USD, sum.Unpriced, sum.ToolCalls, log)
 }
 
-// sumEntry finds accidental damage of an entry. The database has checksums for its unfinished
-// writes only.
+// sumEntry computes a checksum against accidental damage of an entry. The database has checksums
+// only for its unfinished writes.
 func sumEntry(e *store.Entry) uint32 {
 	text := fmt.Appendf(nil, "%d %q %q %q ", e.Turn, e.Kind, e.Key, e.Digest)
 	return crc32.Update(crc32.Checksum(text, castagnoli), castagnoli, e.Data)
@@ -159,11 +159,11 @@ func (f *Store) Entries(ctx context.Context, id store.ID, q store.Query) (entrie
 	return entries, err
 }
 
-// readEntries returns the entries of one kind, or of all.
+// readEntries returns the entries of one kind, or of all kinds.
 func readEntries(c *conn, log int64, kind string, q store.Query) (entries []store.Entry, err error) {
 	column, order := "log", "seq"
 	if q.AfterSeq > 0 {
-		column = "+log" // few entries of all logs come later, so SQLite uses no index of the log
+		column = "+log" // few entries of any log come later, so this keeps SQLite from using an index on log
 	}
 	if q.Last {
 		order = "seq DESC LIMIT 1"

@@ -47,7 +47,8 @@ func (f *Store) lockPath(id store.ID) string {
 	return filepath.Join(f.dir, lockFolder, string(id.Kind)+"-"+id.Name)
 }
 
-// own makes this process the owner of a log, if nobody has locked its file. f.mu is held.
+// own makes this process the owner of a log, unless another process has locked its file. The caller
+// holds f.mu.
 func (f *Store) own(ctx context.Context, id store.ID, lock *os.File) (store.Lease, error) {
 	got, err := filelock.Try(lock)
 	if err != nil {
@@ -83,7 +84,7 @@ func (f *Store) own(ctx context.Context, id store.ID, lock *os.File) (store.Leas
 	}
 }
 
-// describeProcess names this process for people.
+// describeProcess describes this process for humans.
 func describeProcess() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -119,7 +120,7 @@ func (f *Store) Owner(ctx context.Context, id store.ID) (string, error) {
 	return f.ownerOf(id), nil
 }
 
-// ownerOf names the owner of a log, as well as it is known.
+// ownerOf names the owner of a log as precisely as possible.
 func (f *Store) ownerOf(id store.ID) string {
 	owner := ""
 	err := f.read(func(c *conn) error {
@@ -147,7 +148,7 @@ func (f *Store) Release(lease store.Lease) error {
 	return lock.Close()
 }
 
-// check returns the number of the log if the lease is the newest.
+// checkLease returns the number of the log if the lease is the newest.
 func checkLease(c *conn, l store.Lease) (log int64, err error) {
 	var epoch int64
 	err = c.query("SELECT id, epoch FROM logs WHERE kind = ? AND name = ?",

@@ -41,7 +41,7 @@ func create(c *conn, log store.Log) error {
 	return err
 }
 
-// notNil returns bytes that the database does not take for NULL.
+// notNil returns bytes that the database does not treat as NULL.
 func notNil(data []byte) []byte {
 	if data == nil {
 		return []byte{}
@@ -198,7 +198,7 @@ func (f *Store) Remove(ctx context.Context, lease store.Lease) error {
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(f.lockPath(lease.ID)) // an empty file; the epoch stops one that has it open
+	_ = os.Remove(f.lockPath(lease.ID)) // an empty file; the epoch stops a process that has it open
 	return f.Release(lease)
 }
 

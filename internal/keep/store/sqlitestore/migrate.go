@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// migrations make a database of version n+1 of one of version n. Never change one that was
-// released: folders have it.
+// migrations upgrade a database of version n to version n+1. Never change one that was released:
+// existing stores depend on it.
 var migrations = []string{`
 CREATE TABLE logs (
 	id            INTEGER PRIMARY KEY,
@@ -60,13 +60,13 @@ ALTER TABLE logs ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE entries ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;
 `, `` /* checksums of pages, see protect */}
 
-// oldestRead is the oldest version that can be read as it is.
+// oldestRead is the oldest version that can be read without migration.
 const oldestRead = 2
 
 // applicationID marks the databases of this program: "rlms".
 const applicationID = 0x726c6d73
 
-// migrate brings a database to the version of this program.
+// migrate upgrades a database to the version of this program.
 func migrate(c *conn) error {
 	version, err := checkVersion(c)
 	if err != nil {
@@ -81,7 +81,7 @@ func migrate(c *conn) error {
 }
 
 // protect adds checksums to a database of an earlier version. If that is not possible now, the next
-// Open tries it again.
+// Open tries again.
 func protect(c *conn) error {
 	err := dbfile.Protect(c.Conn)
 	if errors.Is(err, sqlite3.BUSY) || errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.IOERR_WRITE) {
@@ -92,7 +92,7 @@ func protect(c *conn) error {
 
 func upgrade(c *conn) error {
 	return c.within(func() error {
-		version, err := checkVersion(c) // another process may have done it meanwhile
+		version, err := checkVersion(c) // another process may have migrated it meanwhile
 		if err != nil {
 			return err
 		}
@@ -106,8 +106,8 @@ func upgrade(c *conn) error {
 	})
 }
 
-// checkVersion returns the version of a database, 0 for an empty one. It refuses the database
-// of another program and of a later version.
+// checkVersion returns the version of a database, or 0 for an empty one. It refuses databases of
+// other programs and of later versions.
 func checkVersion(c *conn) (int, error) {
 	version, err := readNumber(c, "PRAGMA user_version")
 	if err != nil {
@@ -126,7 +126,7 @@ func checkVersion(c *conn) (int, error) {
 	return version, nil
 }
 
-// readNumber returns the number that a statement gives.
+// readNumber returns the number that a statement selects.
 func readNumber(c *conn, sql string) (n int, err error) {
 	err = c.query(sql, nil, func(row *sqlite3.Stmt) error {
 		n = row.ColumnInt(0)

@@ -1,5 +1,5 @@
-// Package sqlitestore is the store of a folder: a SQLite database, and large contents in files
-// beside it.
+// Package sqlitestore implements a store in a folder: a SQLite database, with large contents in
+// files beside it.
 package sqlitestore
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Store is the store of a folder. Several processes can use it at the same time.
+// Store is a store in a folder. Several processes can use it at the same time.
 type Store struct {
 	dir      string
 	readOnly bool
-	copied   string       // the folder of a copied database, empty for none
+	copied   string       // folder of a copied database, or empty
 	hold     *dbfile.Hold // of the database
 
-	reading sync.Mutex // of reader
+	reading sync.Mutex // guards reader
 	reader  *conn
 
 	writes chan write
@@ -32,20 +32,20 @@ type Store struct {
 	mu     sync.Mutex
 	closed bool
 	locks  map[store.ID]*os.File
-	sends  sync.WaitGroup // writes on their way to the writer
+	sends  sync.WaitGroup // writes being sent to the writer
 
-	lasting sync.Map // folders whose names are on the disk
+	lasting sync.Map // folders with durable names
 }
 
 var _ store.Store = (*Store)(nil)
 
-// now is the clock. Its times are for people: no decision depends on it.
+// now is the clock. Its times are for display: no decision depends on it.
 var now = time.Now
 
 // DatabaseName is the name of the database in the folder of a store.
 const DatabaseName = "store.db"
 
-// Open opens the store of a folder and makes it if necessary. Only the user can read it.
+// Open opens the store in a folder, and creates it if necessary. Only the user can read it.
 func Open(dir string) (*Store, error) {
 	f, err := open(dir)
 	if err != nil {
@@ -54,7 +54,7 @@ func Open(dir string) (*Store, error) {
 	return f, nil
 }
 
-// advise adds to the error of a damaged store what to do.
+// advise adds advice to the error of a damaged store.
 func advise(dir string, err error) error {
 	if errors.Is(err, store.ErrDamaged) {
 		return fmt.Errorf("%w: rlm store check %s says what is lost, and with --repair saves the rest", err, dir)
@@ -111,14 +111,14 @@ func open(dir string) (_ *Store, err error) {
 	return f, nil
 }
 
-// CheckMissing refuses a folder that has lost its database: a new one would be empty. The error is
+// CheckMissing refuses a folder whose database is lost: a new one would be empty. The error is
 // [store.ErrDamaged].
 func CheckMissing(dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, DatabaseName)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, pattern := range []string{filepath.Join(blobFolder, "*", "*"), filepath.Join(lockFolder, "*")} {
-		found, err := filepath.Glob(filepath.Join(dir, pattern)) // hidden files are not finished yet
+		found, err := filepath.Glob(filepath.Join(dir, pattern)) // hidden files are unfinished
 		if err != nil || len(found) > 0 {
 			return errors.Join(err, fmt.Errorf("%w: %s is missing", store.ErrDamaged, DatabaseName))
 		}
@@ -126,7 +126,7 @@ func CheckMissing(dir string) error {
 	return nil
 }
 
-// OpenReadOnly opens the store of a folder to read it, also a folder that cannot be written.
+// OpenReadOnly opens the store in a folder for reading. The folder may be read-only.
 func OpenReadOnly(dir string) (*Store, error) {
 	f, err := openReadOnly(dir)
 	if err != nil {
@@ -135,8 +135,8 @@ func OpenReadOnly(dir string) (*Store, error) {
 	return f, nil
 }
 
-// OpenToRead opens the store of a folder to read it, and makes it if necessary. It opens a folder
-// that cannot be written as [OpenReadOnly] does.
+// OpenToRead opens the store in a folder for reading, and creates it if necessary. It opens a
+// read-only folder like [OpenReadOnly].
 func OpenToRead(dir string) (*Store, error) {
 	f, err := Open(dir)
 	if err == nil {
@@ -167,7 +167,7 @@ func openReadOnly(dir string) (_ *Store, err error) {
 		return nil, err
 	}
 	name := dbfile.Address(path, "mode", "ro")
-	if !isWritable(dir) { // nobody writes, and the index of a log cannot be made
+	if !isWritable(dir) { // no process writes, and the index of a log cannot be created
 		name = dbfile.Address(path, "immutable", "1")
 		if log, err := os.Stat(path + logSuffix); err == nil && log.Size() > 0 { // a process was killed
 			copied, err := f.copyDatabase(path)
@@ -191,10 +191,10 @@ func openReadOnly(dir string) (_ *Store, err error) {
 	return f, nil
 }
 
-// logSuffix is that of the log beside a database.
+// logSuffix is the suffix of the log beside a database.
 const logSuffix = "-wal"
 
-// copyDatabase copies a database and its log to where the index of the log can be made.
+// copyDatabase copies a database and its log to a folder where the index of the log can be created.
 func (f *Store) copyDatabase(path string) (copied string, err error) {
 	if f.copied, err = os.MkdirTemp("", "rlm-store-"); err != nil {
 		return "", err
@@ -223,7 +223,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, target.Close())
 }
 
-// removeCopy removes what copyDatabase has made.
+// removeCopy removes the copy made by copyDatabase.
 func (f *Store) removeCopy() error {
 	if f.copied == "" {
 		return nil
@@ -231,7 +231,7 @@ func (f *Store) removeCopy() error {
 	return os.RemoveAll(f.copied)
 }
 
-// checkDatabase refuses what is not a file: SQLite would wait for the other end of a pipe.
+// checkDatabase refuses anything but a file: SQLite would wait for the other end of a pipe.
 func checkDatabase(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -240,7 +240,7 @@ func checkDatabase(path string) error {
 	return err
 }
 
-// isWritable reports whether files can be made in a folder.
+// isWritable reports whether files can be created in a folder.
 func isWritable(dir string) bool {
 	probe, err := os.CreateTemp(dir, ".new-*")
 	if err != nil {
@@ -249,13 +249,13 @@ func isWritable(dir string) bool {
 	return errors.Join(probe.Close(), os.Remove(probe.Name())) == nil
 }
 
-// connectWriter opens the connection that writes. A transaction is on the disk when it ends.
+// connectWriter opens the writing connection. A transaction is on the disk when it ends.
 func connectWriter(path string) (*conn, error) {
 	c, err := connect(dbfile.Address(path))
 	if err != nil {
 		return nil, err
 	}
-	// What is deleted is overwritten, so that a page has either rows that count or none.
+	// Deleted content is overwritten, so a page contains either valid rows or none.
 	err = c.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; " +
 		"PRAGMA secure_delete = ON")
 	if err != nil {
@@ -277,7 +277,7 @@ func (f *Store) Close() error {
 
 	var failed error
 	if !f.readOnly {
-		last := write{done: make(chan error, 1)} // tells what notes have failed
+		last := write{done: make(chan error, 1)} // returns the errors of notes
 		f.writes <- last
 		failed = <-last.done
 		f.sends.Wait()
@@ -297,7 +297,7 @@ func (f *Store) Close() error {
 	return nil
 }
 
-// read runs work on the connection that reads.
+// read runs work on the reading connection.
 func (f *Store) read(work func(*conn) error) error {
 	f.reading.Lock()
 	defer f.reading.Unlock()

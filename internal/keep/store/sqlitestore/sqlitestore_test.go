@@ -46,7 +46,7 @@ func own(dir string) {
 	}
 	fmt.Println("owned")
 	_, _ = os.Stdin.Read(make([]byte, 1))
-	os.Exit(3) // as a kill: nothing is closed
+	os.Exit(3) // like a kill: nothing is closed
 }
 
 func openTest(t *testing.T, dir string) *Store {
@@ -63,7 +63,7 @@ func openTest(t *testing.T, dir string) *Store {
 	return f
 }
 
-// fill makes a store with a run a, which has one entry with a blob, and closes it.
+// fill creates a store with a run a, which has one entry with a blob, and closes it.
 func fill(t *testing.T) (dir, digest string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -166,7 +166,7 @@ func TestAFlippedByteIsFound(t *testing.T) {
 	}
 }
 
-// flip changes a byte in the middle of what a file has.
+// flip changes a byte in the middle of a file.
 func flip(t *testing.T, path string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -183,8 +183,8 @@ func flip(t *testing.T, path string) {
 	}
 }
 
-// TestATornWriteLosesNothingBeforeIt: of the last write, a machine that lost its power kept
-// only a part.
+// TestATornWriteLosesNothingBeforeIt: a machine lost its power and kept only a part of the last
+// write.
 func TestATornWriteLosesNothingBeforeIt(t *testing.T) {
 	dir, _ := fill(t)
 	f := openTest(t, dir)
@@ -198,7 +198,7 @@ func TestATornWriteLosesNothingBeforeIt(t *testing.T) {
 		}
 	}
 
-	// The files as they are now, of which the last bytes are missing.
+	// The current files, with the last bytes missing.
 	torn := t.TempDir()
 	if err := os.CopyFS(torn, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
@@ -264,14 +264,14 @@ func testReadOnly(t *testing.T, dir, digest string) {
 	}
 }
 
-// undo takes back the migrations from version 1 on, the first one first.
+// undo reverts the migrations from version 1 on, the first one first.
 var undo = []string{
 	"ALTER TABLE logs DROP COLUMN tool_calls; ALTER TABLE entries DROP COLUMN tool_calls",
 	"", // checksums: see TestAnOldDatabaseGetsChecksums
 }
 
-// TestEveryEarlierVersionOpens makes a folder of each version, as the program of that time
-// did, and opens it.
+// TestEveryEarlierVersionOpens creates a folder of each version, like the program of that time, and
+// opens it.
 func TestEveryEarlierVersionOpens(t *testing.T) {
 	if len(undo) != len(migrations)-1 {
 		t.Fatalf("%d of %d migrations can be taken back", len(undo), len(migrations)-1)
@@ -331,7 +331,7 @@ func TestAFolderOfSomethingElseIsRefused(t *testing.T) {
 	}
 }
 
-// TestAFullDiskLosesNothing bounds the database, as a full disk does.
+// TestAFullDiskLosesNothing bounds the database, like a full disk.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	dir, _ := fill(t)
 	f := openTest(t, dir)
@@ -344,7 +344,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 			return c.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", pages))
 		})
 	}
-	if err := bound(1); err != nil { // SQLite makes it the present size
+	if err := bound(1); err != nil { // SQLite raises it to the present size
 		t.Fatal(err)
 	}
 	large := store.Entry{Turn: 2, Data: make([]byte, 1<<20)}
@@ -362,8 +362,8 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	}
 }
 
-// TestAClockThatJumpsBackChangesNothing goes on with a run in another process, whose clock is a
-// year behind.
+// TestAClockThatJumpsBackChangesNothing continues a run in another process, whose clock is a year
+// behind.
 func TestAClockThatJumpsBackChangesNothing(t *testing.T) {
 	dir, _ := fill(t)
 	now = func() time.Time { return time.Now().AddDate(-1, 0, 0) }
@@ -434,7 +434,7 @@ func TestCollectKeepsWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestReplaceDeletesAtOnce: what a session has changed must not wait for the next Collect.
+// TestReplaceDeletesAtOnce: contents that a session replaced must not wait for the next Collect.
 func TestReplaceDeletesAtOnce(t *testing.T) {
 	dir, digest := fill(t)
 	f := openTest(t, dir)
@@ -473,7 +473,7 @@ func expectEntriesHave(t *testing.T, f *Store, want ...string) {
 	}
 }
 
-// FuzzReadBlob: whatever a file of a blob holds, reading it ends with an error or a content.
+// FuzzReadBlob: reading any file as a blob ends with an error or a content.
 func FuzzReadBlob(f *testing.F) {
 	compress, err := encoder()
 	if err != nil {
@@ -560,7 +560,7 @@ func benchStore(b *testing.B) (*Store, store.Lease) {
 	return f, lease
 }
 
-// TestOnlyAFileIsADatabase has a folder in its place. SQLite would wait for the other end of a
+// TestOnlyAFileIsADatabase puts a folder in its place. SQLite would wait for the other end of a
 // pipe, which not every system has.
 func TestOnlyAFileIsADatabase(t *testing.T) {
 	dir := t.TempDir()

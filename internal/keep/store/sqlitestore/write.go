@@ -12,18 +12,18 @@ import (
 
 // write is a change on its way to the disk.
 type write struct {
-	do func(*conn) error // nil for none
-	// clean deletes files, nil for none. It runs in a later transaction: what do has changed is
-	// on the disk then, and no other change is under way.
+	do func(*conn) error // may be nil
+	// clean deletes files; it may be nil. It runs in a later transaction: by then the changes of do
+	// are on the disk, and no other change is under way.
 	clean func(*conn) error
-	done  chan error // gets the outcome; nil if nobody waits
+	done  chan error // receives the outcome; nil if nothing waits for it
 }
 
 // maxGroup bounds the changes that share a transaction.
 const maxGroup = 256
 
-// Watch is called before and after each transaction reaches the disk, if it is set. Tests end
-// the process there.
+// Watch, if set, is called before and after each transaction reaches the disk. Tests end the
+// process there.
 var Watch atomic.Pointer[func()]
 
 func watched() {
@@ -40,7 +40,7 @@ func (f *Store) write(ctx context.Context, do func(*conn) error) error {
 	return f.change(ctx, write{do: do})
 }
 
-// change is write for a change that may delete files, too.
+// change is like write, for a change that may also delete files.
 func (f *Store) change(ctx context.Context, w write) error {
 	w.done = make(chan error, 1)
 	if err := f.send(ctx, w); err != nil {
@@ -49,7 +49,7 @@ func (f *Store) change(ctx context.Context, w write) error {
 	return explain(<-w.done) // not earlier: the caller must know whether the change counts
 }
 
-// send gives a change to the writer.
+// send passes a change to the writer.
 func (f *Store) send(ctx context.Context, w write) error {
 	if f.readOnly {
 		return store.ErrReadOnly
@@ -71,11 +71,11 @@ func (f *Store) send(ctx context.Context, w write) error {
 	}
 }
 
-// serveWrites makes changes until Close. Those that wait at the same time share a
-// transaction, and so the wait for the disk.
+// serveWrites makes changes until Close. Changes that wait at the same time share a transaction,
+// and so the wait for the disk.
 func (f *Store) serveWrites(c *conn) {
 	defer close(f.ended)
-	var noted error // what became of changes for which nobody waits
+	var noted error // the errors of changes that nothing waits for
 
 	for first := range f.writes {
 		group := []write{first}
@@ -85,7 +85,7 @@ func (f *Store) serveWrites(c *conn) {
 				if more = open; open {
 					group = append(group, next)
 				}
-			default: // nobody waits any more
+			default: // nothing is waiting any more
 				more = false
 			}
 		}
@@ -109,8 +109,8 @@ func (f *Store) serveWrites(c *conn) {
 	_ = c.close() // every change is on the disk
 }
 
-// commit makes changes in one transaction. A change that fails takes nothing with it. If the
-// transaction fails, all have failed.
+// commit makes changes in one transaction. A failing change does not affect the others. If the
+// transaction fails, all changes fail.
 func commit(c *conn, group []write) []error {
 	outcomes := make([]error, len(group))
 	err := c.within(func() error {
@@ -127,7 +127,7 @@ func commit(c *conn, group []write) []error {
 					return err
 				}
 			}
-			if c.GetAutocommit() { // the failure has ended the transaction, as a full disk does
+			if c.GetAutocommit() { // the failure ended the transaction, like a full disk
 				return fmt.Errorf("the transaction was undone: %w", outcomes[i])
 			}
 			if err := c.do("RELEASE change"); err != nil {

@@ -1,5 +1,5 @@
-// Package manifest describes the artefacts of package cpython. It is a separate package so
-// that the program that builds them need not embed them.
+// Package manifest describes the artefacts of package cpython. It is a separate package so that the
+// program that builds the artefacts need not embed them.
 package manifest
 
 import "github.com/rlmhq/rlm/internal/machine/artefact"
@@ -12,7 +12,7 @@ const (
 	MachineCodeFile = "code.json"
 )
 
-// PageSize is the size in bytes of a page of WebAssembly memory.
+// PageSize is the size of a page of WebAssembly memory, in bytes.
 const PageSize = 64 * 1024
 
 // Manifest describes the artefacts and their sources.
@@ -23,31 +23,31 @@ type Manifest struct {
 	Module artefact.Artefact `json:"module"`
 	// Image is the memory over which the module runs.
 	Image artefact.Artefact `json:"image"`
-	// ImagePages is the size of the image in pages of WebAssembly memory. The
-	// module declares fewer: its memory has to be allocated this large.
+	// ImagePages is the size of the image in pages of WebAssembly memory. The module declares
+	// fewer, so the memory must be allocated with this size.
 	ImagePages uint32 `json:"image_pages"`
-	// StackPointer is the value of __stack_pointer that module and image share.
+	// StackPointer is the value of __stack_pointer shared by module and image.
 	StackPointer uint32 `json:"stack_pointer"`
-	// FuelPoints is the number of places at which the code counts fuel.
+	// FuelPoints is the number of points at which the code counts fuel.
 	FuelPoints int `json:"fuel_points"`
 	// Sources are the Debian versions of the source packages, by name.
 	Sources map[string]string `json:"sources"`
 	// Toolchain are the versions of the build tools, by name.
 	Toolchain map[string]string `json:"toolchain"`
-	// Flags are the options of the build's steps, by step.
+	// Flags are the options of the build, by step.
 	Flags map[string]string `json:"flags"`
 	// Inputs are the SHA-256 hashes of packages and sources, by file name.
 	Inputs map[string]string `json:"inputs"`
 }
 
-// MachineCode describes the machine code that was made of the module.
+// MachineCode describes the machine code generated from the module.
 type MachineCode struct {
 	// Module is the SHA-256 hash of the module.
 	Module string `json:"module"`
-	// Code has a blob of package aot for each architecture, as Go names it.
+	// Code contains a blob of package aot for each architecture, by its name in Go.
 	Code map[string]artefact.Artefact `json:"code"`
-	// Profiles say which parts of the module programs run most. clang has read them. They are by
-	// architecture: each has its own way to check accesses.
+	// Profiles record which parts of the module programs run most, as input for clang. They differ
+	// by architecture, because each checks accesses in its own way.
 	Profiles map[string]artefact.Artefact `json:"profiles"`
 	// Toolchain, Flags and Inputs are as in Manifest.
 	Toolchain map[string]string `json:"toolchain"`

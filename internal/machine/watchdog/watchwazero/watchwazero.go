@@ -1,9 +1,9 @@
 // Package watchwazero calls guests of wazero under the watchdog.
 //
 // wazero's code compares its stack with a bound when a function begins, and calls Go for a larger
-// stack. The watchdog raises this bound, so the guest calls Go; its stack doubles. A guest that
-// holds the processor for a dozen times thus overflows its stack, which ends the call with an error.
-// An honest guest calls the host a hundred times as often as the watchdog looks.
+// stack. The watchdog raises this bound, so the guest calls Go, which doubles its stack. A guest
+// that holds the processor a dozen times thus overflows its stack, which ends the call with an
+// error. An honest guest calls the host a hundred times as often as the watchdog looks.
 package watchwazero
 
 import (
@@ -18,11 +18,12 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/watchdog"
 )
 
-// stayKey is the context key of the stay of the call that runs.
+// stayKey is the context key of the stay of the current call.
 type stayKey struct{}
 
-// Call calls a guest's function. It finds its parameters on the stack, and leaves its results there.
-// All host functions that the guest may call for long should be a [HostFunction].
+// Call calls a guest's function. The function finds its parameters on the stack, and leaves its
+// results there. All host functions that the guest may call for a long time should be wrapped by
+// [HostFunction].
 func Call(ctx context.Context, f api.Function, stack []uint64) error {
 	stay, err := watchdog.Take()
 	if err != nil {
@@ -31,17 +32,17 @@ func Call(ctx context.Context, f api.Function, stack []uint64) error {
 	defer stay.Free()
 
 	limit := stackBound(f)
-	stay.Watch(limit, math.MaxInt64, 0) // on arm64, wazero compares signed numbers
+	stay.Watch(limit, math.MaxInt64, 0) // on arm64, wazero's comparison is signed
 	stay.EnterOnThread()
 	defer func() {
 		stay.Stop()
 		watchdog.Unwatch(limit)
-		runtime.KeepAlive(f) // the word belongs to the function
+		runtime.KeepAlive(f) // the word is part of the function
 	}()
 	return f.CallWithStack(context.WithValue(ctx, stayKey{}, stay), stack)
 }
 
-// HostFunction makes a function of the host one during which the guest is outside.
+// HostFunction wraps a function of the host, during which the guest counts as outside.
 func HostFunction(f api.GoModuleFunc) api.GoModuleFunc {
 	return func(ctx context.Context, m api.Module, stack []uint64) {
 		stay, isWatched := ctx.Value(stayKey{}).(*watchdog.Stay)
@@ -55,8 +56,8 @@ func HostFunction(f api.GoModuleFunc) api.GoModuleFunc {
 	}
 }
 
-// stackBound returns the address of the bound in a function, 0 if wazero has another layout than we
-// know. A test then fails.
+// stackBound returns the address of a function's stack bound, or 0 if wazero's layout is unknown. A
+// test then fails.
 func stackBound(f api.Function) uintptr {
 	v := reflect.ValueOf(f)
 	offset, isKnown := boundOffset(v.Type())
@@ -68,7 +69,7 @@ func stackBound(f api.Function) uintptr {
 
 var offsets sync.Map // by the type of a function
 
-// boundOffset returns where a function of a type has the bound.
+// boundOffset returns the offset of the stack bound in a function of a type.
 func boundOffset(of reflect.Type) (offset uintptr, isKnown bool) {
 	if known, ok := offsets.Load(of); ok {
 		offset, isKnown = known.(uintptr)

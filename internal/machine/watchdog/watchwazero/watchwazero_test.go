@@ -11,7 +11,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// openHostile makes a guest of internal/machine/aot's module, compiled by wazero. Its imports call host.
+// openHostile returns a guest with internal/machine/aot's module, compiled by wazero. Its imports
+// call host.
 func openHostile(t *testing.T, host func()) api.Module {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
@@ -41,7 +42,7 @@ func openHostile(t *testing.T, host func()) api.Module {
 	return m
 }
 
-// TestATreeWithoutFuelEnds: it would compute for a thousand years.
+// TestATreeWithoutFuelEnds: otherwise it would compute for a thousand years.
 func TestATreeWithoutFuelEnds(t *testing.T) {
 	m := openHostile(t, func() {})
 	err := Call(t.Context(), m.ExportedFunction("endless tree"), []uint64{63, 1, 2, 3, 4, 5, 6, 7})
@@ -50,7 +51,7 @@ func TestATreeWithoutFuelEnds(t *testing.T) {
 	}
 }
 
-// TestAGuestThatCallsTheHostGoesOn for as long as it likes. Its host takes long.
+// TestAGuestThatCallsTheHostGoesOn for as long as it likes. Its host is slow.
 func TestAGuestThatCallsTheHostGoesOn(t *testing.T) {
 	const turns = 300_000_000
 	yields := 0

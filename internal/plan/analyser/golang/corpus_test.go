@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestCorpusNeedsAreAsLabelled compares the analyser with a person's judgement.
+// TestCorpusNeedsAreAsLabelled compares the analyser with human judgement.
 func TestCorpusNeedsAreAsLabelled(t *testing.T) {
 	all, err := corpus.All()
 	if err != nil {

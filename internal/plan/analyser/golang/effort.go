@@ -9,20 +9,20 @@ import (
 )
 
 // The time of a compiled program for a node of an expression or a statement, and for a call, in
-// nanoseconds. The values are low: memory and the library take more.
+// nanoseconds. The values are lower bounds: memory and the library take longer.
 const (
 	nodeCost  = 0.15
 	callCost  = 2
-	maxEffort = time.Hour        // longer is all the same
-	minEffort = time.Millisecond // shorter is not worth saying
+	maxEffort = time.Hour        // anything longer is treated the same
+	minEffort = time.Millisecond // not worth reporting if shorter
 )
 
-// maxNesting bounds how deep loops are looked at: hostile code may have thousands.
+// maxNesting bounds the depth of the nested loops to analyse: hostile code may have thousands.
 const maxNesting = 16
 
-// estimateEffort returns how long a snippet computes, as far as constants show: a loop
-// over data, a loop that is left early and a recursion count as one pass. The line is
-// that of the statement that takes most of it.
+// estimateEffort estimates how long a snippet computes, as far as constants show: a loop over data,
+// a loop that may be left early and a recursion count as one pass. The returned line is that of the
+// most expensive statement.
 func estimateEffort(files []part) (time.Duration, int) {
 	e := effort{
 		functions: map[string]*ast.FuncDecl{}, known: map[string]float64{},
@@ -50,7 +50,7 @@ func estimateEffort(files []part) (time.Duration, int) {
 	return roundEffort(math.Min(total, float64(maxEffort))), line
 }
 
-// roundEffort keeps two digits: more would claim a precision that is not there.
+// roundEffort keeps two digits: more would suggest a precision that does not exist.
 func roundEffort(nanoseconds float64) time.Duration {
 	scale := math.Pow(10, math.Floor(math.Log10(nanoseconds))-1)
 	return time.Duration(math.Floor(nanoseconds/scale) * scale)
@@ -59,12 +59,12 @@ func roundEffort(nanoseconds float64) time.Duration {
 // effort is the estimate for one snippet.
 type effort struct {
 	functions map[string]*ast.FuncDecl
-	known     map[string]float64 // what a call of a function costs, 0 while that is found
-	changed   map[any]bool       // variables that are set more than once, by *ast.Object
+	known     map[string]float64 // cost of a call of each function; 0 while it is being determined
+	changed   map[any]bool       // variables set more than once, by *ast.Object
 	nesting   int                // of loops
 }
 
-// collectFunctions finds the functions that a part declares.
+// collectFunctions collects the functions that a part declares.
 func (e *effort) collectFunctions(file part) {
 	if file.statements != nil {
 		return
@@ -76,7 +76,7 @@ func (e *effort) collectFunctions(file part) {
 	}
 }
 
-// collectChanges finds the variables that are set after their declaration, or may be.
+// collectChanges collects the variables that are, or may be, set after their declaration.
 func (e *effort) collectChanges(node ast.Node) bool {
 	change := func(target ast.Expr) {
 		if name, ok := target.(*ast.Ident); ok && name.Obj != nil {
@@ -102,7 +102,7 @@ func (e *effort) collectChanges(node ast.Node) bool {
 	return true
 }
 
-// entryPoints are the statements of a part that run by themselves: those at its top, or
+// entryPoints returns the statements of a part that run by themselves: those at its top level, or
 // those of main.
 func (e *effort) entryPoints(file part) []ast.Stmt {
 	if file.statements != nil {
@@ -114,7 +114,7 @@ func (e *effort) entryPoints(file part) []ast.Stmt {
 	return nil
 }
 
-// costOf is what one pass through a node takes, in nanoseconds.
+// costOf returns the time of one pass through a node, in nanoseconds.
 func (e *effort) costOf(node ast.Node) float64 {
 	total := 0.0
 	ast.Inspect(node, func(n ast.Node) bool {
@@ -122,7 +122,7 @@ func (e *effort) costOf(node ast.Node) float64 {
 		case nil:
 			return false
 		case *ast.FuncLit:
-			return false // it is called elsewhere, or by costOfCall
+			return false // counted where it is called
 		case *ast.ForStmt:
 			total += e.costOfLoop(n.Body, e.loopTrips(n))
 			return false
@@ -140,7 +140,7 @@ func (e *effort) costOf(node ast.Node) float64 {
 	return total
 }
 
-// costOfCall is what a function of the snippet takes; a recursion counts once.
+// costOfCall returns the time of a function of the snippet; a recursion counts once.
 func (e *effort) costOfCall(call *ast.CallExpr) float64 {
 	if literal, ok := call.Fun.(*ast.FuncLit); ok {
 		return e.costOf(literal.Body)
@@ -157,8 +157,8 @@ func (e *effort) costOfCall(call *ast.CallExpr) float64 {
 	return e.known[name.Name]
 }
 
-// costOfLoop is what all passes through a body take. One counts if the loop may be left
-// before its end.
+// costOfLoop returns the time of all passes through a body. Only one counts if the loop may be left
+// early.
 func (e *effort) costOfLoop(body *ast.BlockStmt, trips float64) float64 {
 	if e.nesting == maxNesting {
 		return 0
@@ -172,8 +172,8 @@ func (e *effort) costOfLoop(body *ast.BlockStmt, trips float64) float64 {
 	return trips * (nodeCost + e.costOf(body))
 }
 
-// loopTrips is how often a loop of the form `for i := 0; i < N; i++` runs, 1 if it has
-// another form.
+// loopTrips returns the number of iterations of a loop of the form `for i := 0; i < N; i++`, or 1
+// for any other form.
 func (e *effort) loopTrips(loop *ast.ForStmt) float64 {
 	init, ok := loop.Init.(*ast.AssignStmt)
 	if !ok || len(init.Lhs) != 1 || len(init.Rhs) != 1 {
@@ -201,15 +201,15 @@ func (e *effort) loopTrips(loop *ast.ForStmt) float64 {
 	}
 }
 
-// boundTrips makes a number of passes one that can be multiplied.
+// boundTrips bounds a number of iterations so that it can be multiplied.
 func boundTrips(trips float64) float64 {
-	if !(trips > 0) { // it is negative, or no number
+	if !(trips > 0) { // negative, or not a number
 		return 0
 	}
 	return math.Min(trips, 1e18)
 }
 
-// loopStep is by how much a loop changes its variable, 0 if that is not known.
+// loopStep returns the amount by which a loop changes its variable, or 0 if unknown.
 func (e *effort) loopStep(post ast.Stmt, name string) float64 {
 	switch s := post.(type) {
 	case *ast.IncDecStmt:
@@ -236,7 +236,7 @@ func (e *effort) loopStep(post ast.Stmt, name string) float64 {
 	return 0
 }
 
-// rangeTrips is how often a loop over a constant runs, 1 if it is over anything else.
+// rangeTrips returns the number of iterations of a loop over a constant, or 1 for any other loop.
 func (e *effort) rangeTrips(loop *ast.RangeStmt) float64 {
 	if n, ok := e.numberOf(loop.X, 0); ok {
 		return boundTrips(n)
@@ -250,11 +250,11 @@ func isNamed(e ast.Expr, name string) bool {
 }
 
 const (
-	maxConstants = 8  // of which one may be made
-	maxDigits    = 32 // of a literal
+	maxConstants = 8  // chain of constants behind one
+	maxDigits    = 32 // digits of a literal
 )
 
-// numberOf evaluates a constant expression, if the text is enough: literals, constants,
+// numberOf evaluates a constant expression, if the text is sufficient: literals, constants,
 // variables that the snippet sets once, and arithmetic.
 func (e *effort) numberOf(expr ast.Expr, depth int) (float64, bool) {
 	if depth > maxConstants {
@@ -317,8 +317,8 @@ func calculate(x float64, op token.Token, y float64, known bool) (float64, bool)
 	}
 }
 
-// valueOf is the expression that a constant stands for, or a variable that the snippet
-// sets once; nil if the parser does not know it.
+// valueOf returns the expression behind a constant, or behind a variable that the snippet sets
+// once; it returns nil if the parser does not know it.
 func (e *effort) valueOf(name *ast.Ident) ast.Expr {
 	if name.Obj == nil || e.changed[name.Obj] {
 		return nil
@@ -342,8 +342,8 @@ func (e *effort) valueOf(name *ast.Ident) ast.Expr {
 	return nil
 }
 
-// leavesLoop reports whether a statement of a loop may leave it. A break in an inner
-// statement leaves that one alone.
+// leavesLoop reports whether a statement of a loop may leave the loop. A break in a nested
+// statement leaves only that statement.
 func leavesLoop(body *ast.BlockStmt) bool {
 	leaves := false
 	var breaksOut func(ast.Node, bool)

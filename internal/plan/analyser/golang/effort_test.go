@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestComputingIsEstimated gives what compiled programs took on one machine. An estimate
-// may be far too low, since memory and the library take more, but it is at most three
-// times too high.
+// TestComputingIsEstimated compares with the times of compiled programs on one machine. An estimate
+// may be far too low, since memory and the library take more time, but must be at most three times
+// too high.
 func TestComputingIsEstimated(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestComputingIsEstimated(t *testing.T) {
 	}
 }
 
-// TestNothingIsClaimedOfUnknownBounds has loops of which nobody knows how often they run.
+// TestNothingIsClaimedOfUnknownBounds uses loops with an unknown number of iterations.
 func TestNothingIsClaimedOfUnknownBounds(t *testing.T) {
 	for _, source := range []string{
 		"x := 1", "for i := 0; i < 1000; i++ {\n}", "for {\n}", "for i := 0; i < len(xs); i++ {\n}",
@@ -74,7 +74,7 @@ func TestNothingIsClaimedOfUnknownBounds(t *testing.T) {
 	}
 }
 
-// TestHostileBoundsAreCheap has sources that would take hours to estimate, or all memory.
+// TestHostileBoundsAreCheap uses sources that would take hours, or all of the memory, to estimate.
 func TestHostileBoundsAreCheap(t *testing.T) {
 	doubled := "const a0 = 9\n"
 	for i := range 50 {

@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/internal/plan/analyser/golang"
 )
 
-// The analyser says what a snippet needs and which names it uses. It runs nothing.
+// The analyser reports what a snippet needs and which names it uses. It runs nothing.
 func ExampleAnalyser_Analyse() {
 	const source = `import "os"
 data, err := os.ReadFile(name)

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// functions are the names of the standard library that cause a need. A star stands for all names
+// functions are the names of the standard library that imply a need. A star stands for all names
 // without an entry.
 var functions = table(`
 processes os/exec: Command CommandContext Cmd
@@ -68,15 +68,15 @@ func table(text string) map[string]map[string]tiers.Feature {
 	return t
 }
 
-// implied are packages that a snippet may use without importing them, because
-// an earlier one has.
+// implied are packages that a snippet may use without importing them, because an earlier snippet
+// did.
 var implied = map[string]string{
 	"os": "os", "exec": "os/exec", "net": "net", "http": "net/http", "filepath": "path/filepath",
 	"ioutil": "io/ioutil", "syscall": "syscall", "unsafe": "unsafe", "reflect": "reflect",
 	"slices": "slices", "maps": "maps", "cmp": "cmp",
 }
 
-// found are the methods that the standard library finds by an interface.
+// found are the methods that the standard library finds through an interface.
 var found = map[string]bool{
 	"String": true, "GoString": true, "Format": true, "Error": true, "Unwrap": true, "Is": true,
 	"As": true, "MarshalJSON": true, "UnmarshalJSON": true, "MarshalText": true,
@@ -88,13 +88,13 @@ var found = map[string]bool{
 type finder struct {
 	needs    *router.Needs
 	packages map[string]string // name in the snippet -> import path
-	declared map[string]bool   // names that the snippet declares at its top
+	declared map[string]bool   // names declared at the snippet's top level
 	file     part
 	seen     map[router.FeatureNeed]bool
 
-	open      []ast.Node  // the nodes around the one that is looked at
-	depth     int         // how many function literals are among them
-	variables map[any]int // loop variables, by *ast.Object, and the depth of their loop
+	open      []ast.Node  // the nodes around the current one
+	depth     int         // number of function literals among them
+	variables map[any]int // loop variables, by *ast.Object, with the depth of their loop
 }
 
 func newFinder(needs *router.Needs) *finder {
@@ -121,7 +121,7 @@ func (f *finder) findImports(file part) {
 	for _, spec := range file.syntax.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			continue // the parser has checked it
+			continue // checked by the parser
 		}
 
 		f.needs.Imports = append(f.needs.Imports,
@@ -229,7 +229,7 @@ func (f *finder) checkRange(n *ast.RangeStmt) {
 	}
 }
 
-// noteVariables notes the variables of a loop.
+// noteVariables records the variables of a loop.
 func (f *finder) noteVariables(variables ...ast.Expr) {
 	for _, e := range variables {
 		if name, ok := e.(*ast.Ident); ok && name.Obj != nil {
@@ -238,8 +238,8 @@ func (f *finder) noteVariables(variables ...ast.Expr) {
 	}
 }
 
-// checkCapture finds a loop variable that is used in a closure. The parser knows
-// which variable a name means.
+// checkCapture finds a loop variable used in a closure. The parser knows which variable a name
+// refers to.
 func (f *finder) checkCapture(name *ast.Ident) {
 	if depth, ok := f.variables[name.Obj]; ok && depth < f.depth {
 		f.addNeed(features.LoopVariables, name.Name+" in a closure", name.Pos())

@@ -1,8 +1,8 @@
-// Package golang analyses Go snippets by go/parser, without type checking.
+// Package golang analyses Go snippets with go/parser, without type checking.
 //
-// A snippet is what a model writes into a session: a whole file, declarations,
-// statements, or imports, functions and statements mixed in one text. Names that it does
-// not declare are taken to come from an earlier snippet.
+// A snippet is a model's input to a session: a whole file, declarations, statements, or imports,
+// functions and statements mixed in one text. Names that it does not declare are assumed to come
+// from an earlier snippet.
 package golang
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxSource is how long a snippet may be, in bytes.
+// maxSource bounds a snippet, in bytes.
 const maxSource = 1 << 20
 
-// Analyser finds out what Go snippets need. The zero value is ready for use, and safe for
+// Analyser determines what Go snippets need. The zero value is ready for use, and safe for
 // concurrent use.
 type Analyser struct{}
 
@@ -62,10 +62,9 @@ func (Analyser) Analyse(ctx context.Context, source string) (router.Verdict, err
 	return router.Verdict{Needs: n}, nil
 }
 
-// looksLikeGo reports whether a text has what Go has and other languages have not: a
-// clause or a declaration that begins with a word of Go, a block in braces, or a call of
-// package fmt. Words alone, such as `return 5` or `y := 2`, could as well be mistakes in
-// another language.
+// looksLikeGo reports whether a text contains something specific to Go: a clause or a declaration
+// that begins with a keyword of Go, a block in braces, or a call of package fmt. Single statements,
+// such as `return 5` or `y := 2`, could just as well be mistakes in another language.
 func looksLikeGo(source string) bool {
 	shows, last, at := false, token.ILLEGAL, 0
 	scanTokens(source, func(offset int, tok token.Token) bool {

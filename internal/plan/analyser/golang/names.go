@@ -8,13 +8,13 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// isUniverse reports whether the parser found no declaration of a name in its
-// part: it is predeclared, or a package, or from elsewhere.
+// isUniverse reports whether the parser found no declaration of a name in its part: the name is
+// predeclared, or a package, or from elsewhere.
 func isUniverse(name *ast.Ident) bool {
 	return name.Obj == nil
 }
 
-// findNames fills in what is read, written, called and defined.
+// findNames fills in the names that are read, written, called and defined.
 func findNames(files []part, packages map[string]string, n *router.Needs) {
 	w := &names{assigned: map[*ast.Ident]bool{}}
 	for _, file := range files {
@@ -28,7 +28,7 @@ func findNames(files []part, packages map[string]string, n *router.Needs) {
 		return imported || name == "_" || doc.IsPredeclared(name) || w.defines.has[name]
 	}
 	for _, file := range files {
-		// In statements, a name that is declared further down is an older one.
+		// In statements, a name that is declared further down refers to an older declaration.
 		own := func(name string) bool {
 			return known(name) || file.statements == nil && w.top.has[name]
 		}
@@ -54,9 +54,9 @@ func findNames(files []part, packages map[string]string, n *router.Needs) {
 	n.Reads, n.Writes, n.Defines = w.reads.list, w.writes.list, w.defines.list
 }
 
-// names gathers what a snippet does with names.
+// names collects a snippet's uses of names.
 type names struct {
-	top      set // declared at the top of the snippet
+	top      set // declared at the snippet's top level
 	reads    set
 	writes   set
 	defines  set
@@ -91,7 +91,7 @@ func (w *names) bindName(name *ast.Ident, defines bool) {
 	}
 }
 
-// findDefinitions finds what a part declares at its top.
+// findDefinitions finds the names that a part declares at its top level.
 func (w *names) findDefinitions(file part) {
 	if file.statements != nil {
 		for _, s := range file.statements.List {
@@ -159,7 +159,7 @@ func (w *names) inspect(node ast.Node) bool {
 	return true
 }
 
-// noteChange notes a variable that is read and written: x += 1.
+// noteChange records a variable that is both read and written: x += 1.
 func (w *names) noteChange(e ast.Expr) {
 	if name, ok := e.(*ast.Ident); ok && isUniverse(name) {
 		w.writes.add(name.Name)

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The text before a part that makes it a file. It stands on the part's first line, so that lines
-// keep their numbers.
+// The prefixes that turn a part into a file. They are on the part's first line, so that line
+// numbers stay the same.
 const (
 	beforeDeclarations = "package p;"
 	beforeStatements   = "package p;func _(){"
@@ -24,7 +24,7 @@ const (
 type part struct {
 	set    *token.FileSet
 	syntax *ast.File
-	// statements is the body of a part that is made of statements.
+	// statements is the body of a part that consists of statements.
 	statements *ast.BlockStmt
 }
 
@@ -80,8 +80,8 @@ func parsePart(before, source, after string) (part, scanner.ErrorList) {
 	return p, list
 }
 
-// syntaxError is what a model reads of the errors of a parser. The router gives the snippet
-// its number.
+// syntaxError returns the exception that a model reads for the errors of a parser. The router adds
+// the snippet's number.
 func syntaxError(errs scanner.ErrorList) *tiers.Exception {
 	message := func(e *scanner.Error) string {
 		return fmt.Sprintf("snippet.go:%d:%d: %s", e.Pos.Line, e.Pos.Column, e.Msg)
@@ -102,7 +102,7 @@ func syntaxError(errs scanner.ErrorList) *tiers.Exception {
 	}
 }
 
-// scanTokens yields the tokens of a text with their offsets, until yield says stop.
+// scanTokens yields the tokens of a text with their offsets, until yield returns false.
 func scanTokens(source string, yield func(offset int, tok token.Token) bool) {
 	set := token.NewFileSet()
 	file := set.AddFile("", set.Base(), len(source))
@@ -126,13 +126,12 @@ func startsWithPackage(source string) bool {
 	return first == token.PACKAGE
 }
 
-// split divides a text into its imports and functions, and its statements. Both
-// results have the length and the lines of the text, with blanks for what is in
-// the other.
+// split divides a text into its imports and functions, and its statements. Both results have the
+// length and the lines of the text, with blanks in place of the other part.
 func split(source string) (declarations, statements string) {
 	d, s := []byte(source), []byte(source)
 	var depth, begun int
-	var first, second token.Token // of what began at begun
+	var first, second token.Token // of the part that began at begun
 	cut := func(end int) {
 		blank := d
 		if first == token.IMPORT ||
@@ -179,7 +178,7 @@ func split(source string) (declarations, statements string) {
 // func (t T) name( from func (n int) string {.
 func isMethod(text string) bool {
 	depth := 0
-	var after []token.Token // the end of the first parentheses and what follows
+	var after []token.Token // the end of the first parentheses and the tokens after it
 	scanTokens(text, func(_ int, tok token.Token) bool {
 		if after != nil {
 			after = append(after, tok)

@@ -88,7 +88,7 @@ func TestCancelledAnalysisEndsTheWaitAlone(t *testing.T) {
 	needs(t, a, "a = 1")
 }
 
-// TestAbandonedAnalysesEnd has callers that ask for much and do not wait.
+// TestAbandonedAnalysesEnd uses callers that request much and do not wait.
 func TestAbandonedAnalysesEnd(t *testing.T) {
 	a, _ := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -114,7 +114,7 @@ func TestAbandonedAnalysesEnd(t *testing.T) {
 	needs(t, a, "y = 2")
 }
 
-// TestOneCallerOfManyLeaves has two callers that wait for one analysis.
+// TestOneCallerOfManyLeaves uses two callers that wait for one analysis.
 func TestOneCallerOfManyLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := flights{now: map[[32]byte]*flight{}}
@@ -209,7 +209,7 @@ func (brokenTier) Open(context.Context, tiers.Config) (tiers.Sandbox, error) {
 	return nil, errors.New("no sandbox today")
 }
 
-// TestLostSandboxIsReplaced has a worker that fails once.
+// TestLostSandboxIsReplaced uses a worker that fails once.
 func TestLostSandboxIsReplaced(t *testing.T) {
 	a, _ := open(t)
 	needs(t, a, "x = 1")

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// native measures ast.parse and ast.walk: the best of many, as the machine is
-// not ours alone.
+// native measures ast.parse and ast.walk: the best of many runs, because the machine is shared.
 const native = `
 import ast, sys, time
 source, best = sys.stdin.read(), 1e9
@@ -24,8 +23,8 @@ for _ in range(300):
 print(int(best * 1e9))
 `
 
-// BenchmarkAnalyse is a snippet of fifty lines: seen for the first time by a
-// warm analyser, seen before, and what native CPython takes to parse and walk it.
+// BenchmarkAnalyse analyses a snippet of fifty lines: new to a warm analyser, and seen before. For
+// comparison, native CPython parses and walks it.
 func BenchmarkAnalyse(b *testing.B) {
 	source := read(b, "testdata/fifty.py")
 	b.Run("uncached", func(b *testing.B) {

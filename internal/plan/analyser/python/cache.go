@@ -8,13 +8,13 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// cache keeps the verdicts that were asked for last.
+// cache keeps the most recently used verdicts.
 type cache struct {
 	most int // bytes
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	items map[[sha256.Size]byte]*list.Element
-	order *list.List // of entries, the last used first
+	order *list.List // of entries, the most recently used first
 	held  int        // bytes
 }
 
@@ -24,8 +24,8 @@ type entry struct {
 	cost    int // bytes
 }
 
-// costOf is what a verdict takes in memory at most, in bytes, if its JSON has size bytes. A
-// need is some 40 bytes of JSON, and twice that beside its texts.
+// costOf returns an upper bound on a verdict's memory, in bytes, if its JSON has size bytes. A need
+// has some 40 bytes of JSON, and occupies twice that in addition to its texts.
 func costOf(size int) int { return 1024 + 4*size }
 
 func newCache(most int) *cache {

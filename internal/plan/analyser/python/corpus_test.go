@@ -13,13 +13,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// deciding are the features that tiers differ in, for Python.
+// deciding are the features in which tiers differ, for Python.
 var deciding = []tiers.Feature{
 	tiers.FeatureThreads, tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles,
 	tiers.FeatureNative, tiers.FeatureDynamic,
 }
 
-// snippets are the corpus's Python.
+// snippets returns the corpus's Python snippets.
 func snippets(tb testing.TB) []corpus.Snippet {
 	tb.Helper()
 	all, err := corpus.All()
@@ -29,7 +29,7 @@ func snippets(tb testing.TB) []corpus.Snippet {
 	return slices.DeleteFunc(all, func(s corpus.Snippet) bool { return s.Language != tiers.Python })
 }
 
-// logText is what the corpus's snippets find as their context.
+// logText is the context of the corpus's snippets.
 var logText = strings.Repeat(`2024-03-01T10:00:00 INFO user=ann took 12ms GET /a "200" web
 2024-03-01T10:00:05 ERROR user=bob timeout after 300ms mail bob@example.org from 10.1.2.3 db
 {"level": "WARN", "service": "cache", "n": 3}
@@ -39,7 +39,7 @@ name,qty,price
 The magic number is 4711.
 `, 5)
 
-// guest is a session of the wasm tier with a scripted model.
+// guest returns a session of the wasm tier with a scripted model.
 func guest(tb testing.TB, tier tiers.Tier) tiers.Sandbox {
 	tb.Helper()
 	text := tiers.Value(literal(logText))
@@ -66,13 +66,13 @@ func scripted(_ context.Context, call tiers.Call) (tiers.Value, error) {
 		n := strings.Count(string(call.Args[0]), `", "`) + 1
 		return tiers.Value("[" + strings.TrimSuffix(strings.Repeat(`"yes 42",`, n), ",") + "]"), nil
 	}
-	if call.Function == "predict" { // its answer has a field for each of the signature
+	if call.Function == "predict" { // its answer has each field of the signature
 		return tiers.Value(`{"sentiment":"good"}`), nil
 	}
 	return tiers.Value(`"yes 42"`), nil
 }
 
-// TestCorpusNeedsAreAsLabelled compares the analyser with a person's judgement.
+// TestCorpusNeedsAreAsLabelled compares the analyser with human judgement.
 func TestCorpusNeedsAreAsLabelled(t *testing.T) {
 	a, tier := open(t)
 	for _, s := range snippets(t) {
@@ -106,9 +106,9 @@ func TestCorpusNeedsAreAsLabelled(t *testing.T) {
 	}
 }
 
-var present = map[string]bool{} // top-level modules that the wasm tier has, as far as asked
+var present = map[string]bool{} // top-level modules of the wasm tier, as far as looked up
 
-// absent returns the imported modules that the wasm tier has not.
+// absent returns the imported modules that the wasm tier lacks.
 func absent(tb testing.TB, tier tiers.Tier, n *router.Needs) (missing, optional []string) {
 	tb.Helper()
 	for _, i := range n.Imports {
@@ -139,8 +139,8 @@ func absent(tb testing.TB, tier tiers.Tier, n *router.Needs) (missing, optional 
 	return missing, optional
 }
 
-// TestCorpusRunsInTheWasmTier proves the labels: what is said to run there does,
-// and what is said to need another tier or to be no Python does not.
+// TestCorpusRunsInTheWasmTier proves the labels: snippets labelled as running there do run, and
+// those labelled as needing another tier or as invalid do not.
 func TestCorpusRunsInTheWasmTier(t *testing.T) {
 	_, tier := open(t)
 	for _, s := range snippets(t) {
@@ -152,7 +152,7 @@ func TestCorpusRunsInTheWasmTier(t *testing.T) {
 		runs := r.Status == tiers.StatusOK || r.Status == tiers.StatusExited
 		want := s.Tier == "wasm" || s.Tier == "interp"
 		if !want && slices.Contains(s.Features, string(tiers.FeatureFiles)) {
-			runs = false // to look for files where there are none may end well, and is useless
+			runs = false // looking for missing files may end well, but is useless
 		}
 		if runs != want {
 			t.Errorf("%s, labelled %s: %s %+v", s.Name, s.Tier, r.Status, r.Exception)
@@ -163,12 +163,11 @@ func TestCorpusRunsInTheWasmTier(t *testing.T) {
 	}
 }
 
-// order is that of the tiers by cost, for TestCorpusTable.
+// order is the order of the tiers by cost, for TestCorpusTable.
 var order = []string{"interp", "wasm", "docker", corpus.None, corpus.Invalid}
 
-// TestCorpusTable prints where the snippets go, with -v: by tiers as they are
-// planned, since not all exist. What interp takes is for its own grammar to say,
-// so its snippets are counted with wasm here.
+// TestCorpusTable prints where the snippets go, with -v, by tiers as planned, since not all exist.
+// What interp accepts is decided by its own grammar, so its snippets are counted with wasm here.
 func TestCorpusTable(t *testing.T) {
 	a, tier := open(t)
 	wasm := []tiers.Feature{

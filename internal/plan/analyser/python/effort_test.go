@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// TestComputingIsEstimated gives what native CPython took for the snippets on one
-// machine. An estimate may be too low, since it counts constant bounds only, but it is
-// not more than half too high.
+// TestComputingIsEstimated compares with the times of native CPython on one machine. An estimate
+// may be too low, since it counts only constant bounds, but must not be more than half too high.
 func TestComputingIsEstimated(t *testing.T) {
 	a, _ := open(t)
 	const ms = time.Millisecond
@@ -59,8 +58,8 @@ func TestComputingIsEstimated(t *testing.T) {
 	}
 }
 
-// TestNothingIsClaimedOfUnknownBounds has loops of which nobody knows how often they run,
-// and loops that are short.
+// TestNothingIsClaimedOfUnknownBounds uses loops with an unknown number of iterations, and short
+// loops.
 func TestNothingIsClaimedOfUnknownBounds(t *testing.T) {
 	a, _ := open(t)
 	for _, source := range []string{
@@ -89,8 +88,8 @@ func TestNothingIsClaimedOfUnknownBounds(t *testing.T) {
 	}
 }
 
-// TestHostileBoundsAreCheap has bounds that would take long to find out: the analyser's own
-// limit of time would end it.
+// TestHostileBoundsAreCheap uses bounds that would take long to determine: the analyser's own time
+// limit would end it.
 func TestHostileBoundsAreCheap(t *testing.T) {
 	a, _ := open(t)
 	doubled := "a0 = 9\n"
@@ -115,7 +114,7 @@ func TestHostileBoundsAreCheap(t *testing.T) {
 	}
 }
 
-// nest is a line in itself, so many times.
+// nest nests a line in itself, depth times.
 func nest(depth int, line string) string {
 	var b strings.Builder
 	for i := range depth {

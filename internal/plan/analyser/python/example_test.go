@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// The analyser says what a snippet imports, needs and calls. It runs nothing.
+// The analyser reports what a snippet imports, needs and calls. It runs nothing.
 func Example() {
 	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
 	analyser := python.New(tier)

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// features are the features of needs, each once, sorted.
+// features returns the features of needs, without duplicates, sorted.
 func features(n *router.Needs) []string {
 	var names []string
 	for _, f := range n.Features {
@@ -19,7 +19,7 @@ func features(n *router.Needs) []string {
 	return slices.Compact(names)
 }
 
-// TestFeaturesAreFound has a snippet and the features it needs, none if empty.
+// TestFeaturesAreFound lists snippets with the features that they need, or an empty string.
 func TestFeaturesAreFound(t *testing.T) {
 	a, _ := open(t)
 	for _, c := range []struct{ source, want string }{

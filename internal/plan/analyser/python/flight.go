@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// flights are the analyses under way. Callers that ask for the same text wait for one
-// analysis, which ends when the last of them has left.
+// flights are the analyses under way. Callers with the same text share one analysis, which ends
+// when the last of them has left.
 type flights struct {
 	mu  sync.Mutex
 	now map[[sha256.Size]byte]*flight
@@ -24,8 +24,8 @@ type flight struct {
 	err     error
 }
 
-// wait returns the verdict on a text, which analyse makes unless somebody asked for it
-// already. The error of a caller that leaves is the cause of its context.
+// wait returns the verdict on a text, which analyse produces unless another caller has already
+// requested it. The error of a caller that leaves is the cause of its context.
 func (f *flights) wait(
 	ctx context.Context, key [sha256.Size]byte,
 	analyse func(context.Context) (router.Verdict, error),
@@ -63,13 +63,13 @@ func (f *flights) join(
 	return one
 }
 
-// leave takes a caller off an analysis, and ends the analysis with the last one.
+// leave removes a caller from an analysis, and ends the analysis when the last one leaves.
 func (f *flights) leave(key [sha256.Size]byte, one *flight) {
 	f.mu.Lock()
 	one.callers--
 	isLast := one.callers == 0
 	if isLast && f.now[key] == one {
-		delete(f.now, key) // the next caller begins anew
+		delete(f.now, key) // the next caller starts afresh
 	}
 	f.mu.Unlock()
 

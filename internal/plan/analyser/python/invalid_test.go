@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// invalid are snippets that are not Python: what the parser finds, then what
-// only the compiler does.
+// invalid are snippets that are not Python: first those rejected by the parser, then those rejected
+// only by the compiler.
 var invalid = []string{
 	"x = = 1",
 	"def f(:\n  pass",
@@ -151,8 +151,8 @@ var invalid = []string{
 	"print(*a, **b, *c)",
 }
 
-// numbered is the exception of an invalid snippet as a tier reports it for the snippet
-// with that ordinal, which the analyser does not know.
+// numbered returns the exception of an invalid snippet as a tier reports it for the snippet with
+// that ordinal, which the analyser does not know.
 func numbered(invalid *tiers.Exception, ordinal int) *tiers.Exception {
 	const file = "<snippet>"
 	e := *invalid
@@ -162,8 +162,8 @@ func numbered(invalid *tiers.Exception, ordinal int) *tiers.Exception {
 	return &e
 }
 
-// TestInvalidIsWhatTheTierReports compares each verdict with what the tier makes
-// of the snippet: the type, the message and the traceback.
+// TestInvalidIsWhatTheTierReports compares each verdict with the tier's result for the snippet: the
+// type, the message and the traceback.
 func TestInvalidIsWhatTheTierReports(t *testing.T) {
 	a, tier := open(t)
 	s, err := tier.Open(context.Background(), tiers.Config{})
@@ -197,7 +197,7 @@ func TestInvalidIsWhatTheTierReports(t *testing.T) {
 	}
 }
 
-// TestValidIsNotInvalid has what looks wrong and is right.
+// TestValidIsNotInvalid uses snippets that look wrong but are right.
 func TestValidIsNotInvalid(t *testing.T) {
 	a, _ := open(t)
 	for _, source := range []string{
@@ -224,7 +224,7 @@ func TestValidIsNotInvalid(t *testing.T) {
 	}
 }
 
-// TestUnknownIsSaid has what cannot be analysed; after it the analyser works.
+// TestUnknownIsSaid uses snippets that cannot be analysed; afterwards the analyser still works.
 func TestUnknownIsSaid(t *testing.T) {
 	a, _ := open(t)
 	for name, source := range map[string]string{

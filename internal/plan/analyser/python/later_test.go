@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// needed says what a snippet imports and needs at once, with a question mark what it imports
-// unlikely, and after a bar what its functions need when a later snippet uses them.
+// needed lists what a snippet imports and needs at once, with a question mark after unlikely
+// imports, and after a bar what its functions need when a later snippet uses them.
 func needed(n *router.Needs) string {
 	list := func(n *router.Needs) string {
 		var parts []string
@@ -37,7 +37,7 @@ func needed(n *router.Needs) string {
 	return strings.TrimSpace(text)
 }
 
-// TestWhatIsNotReachedIsNotNeeded has imports and uses that do not happen, or not yet.
+// TestWhatIsNotReachedIsNotNeeded uses imports and uses that do not happen, or not yet.
 func TestWhatIsNotReachedIsNotNeeded(t *testing.T) {
 	a, _ := open(t)
 	for _, c := range []struct{ source, want string }{
@@ -54,7 +54,7 @@ func TestWhatIsNotReachedIsNotNeeded(t *testing.T) {
 		{"from settings import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy", "settings numpy"},
 		{"if not TYPE_CHECKING:\n    import numpy", "numpy"},
 
-		// A condition that is known without a run.
+		// A condition that is known without running the snippet.
 		{"if 0:\n    import subprocess\n    subprocess.run('x')", ""},
 		{"if False:\n    import numpy\nelse:\n    import re", "re"},
 		{"if True:\n    import re\nelse:\n    import numpy", "re"},
@@ -82,7 +82,8 @@ func TestWhatIsNotReachedIsNotNeeded(t *testing.T) {
 		{"def f():\n    return 1\n    yield\nf()", "generators"},
 		{"with x:\n    raise y\n    import numpy\nimport re", "re"},
 
-		// One that is known for most versions of Python, or as long as a name is not bound again.
+		// A condition that is known for most versions of Python, or as long as a name is not
+		// rebound.
 		{"import sys\nif sys.version_info < (3, 11):\n    import numpy\nelse:\n    import re", "sys numpy? re"},
 		{"import sys\nif sys.version_info >= (3, 11):\n    import re\nelse:\n    import numpy", "sys re numpy?"},
 		{"import sys\nif sys.version_info[:2] == (3, 10):\n    import numpy", "sys numpy?"},
@@ -94,7 +95,7 @@ func TestWhatIsNotReachedIsNotNeeded(t *testing.T) {
 		{"DEBUG = False\ndef f():\n    if DEBUG:\n        import numpy\nf()", "numpy?"},
 		{"DEBUG = False\nif DEBUG:\n    subprocess.run('x')", "processes"},
 
-		// One that is not known.
+		// A condition that is unknown.
 		{"if debug:\n    import numpy", "numpy"},
 		{"if importlib.util.find_spec('numpy'):\n    import numpy", "numpy"},
 		{"match x:\n    case 1:\n        import numpy", "numpy"},
@@ -103,7 +104,7 @@ func TestWhatIsNotReachedIsNotNeeded(t *testing.T) {
 		{"import sys\nif sys.version_info < 'a' or sys.version_info[9] > 2:\n    import numpy", "sys numpy"},
 		{"import sys\nif sys.platform.startswith(1):\n    import numpy", "sys numpy"},
 
-		// What the presence of a module decides.
+		// Code that depends on the presence of a module.
 		{"try:\n    import tomllib\nexcept ImportError:\n    import numpy as tomllib", "numpy?"},
 		{"try:\n    import a\nexcept ImportError:\n    b = 0\nelse:\n    from a import b", "a?"},
 		{"try:\n    import a\nexcept ImportError:\n    raise\nelse:\n    import numpy", "a numpy"},
@@ -133,7 +134,7 @@ func TestWhatIsNotReachedIsNotNeeded(t *testing.T) {
 		{"def f():\n    try:\n        import numpy\n    except ImportError:\n        pass", "| f:"},
 		{"f = lambda: __import__('numpy')", "numpy"},
 
-		// What it uses.
+		// Names that a function uses.
 		{"import os\ndef f():\n    os.system('ls')", "os | f: processes"},
 		{"import os\ndef f():\n    os.system('ls')\nf()", "os processes"},
 		{"def f():\n    from subprocess import run", "| f: subprocess"},

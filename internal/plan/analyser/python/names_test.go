@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// names says what a snippet does with names, in short: r, w, d, c and f are what
-// it reads, writes, deletes, calls and defines.
+// names describes what a snippet does with names, in short: r, w, d, c and f list what it reads,
+// writes, deletes, calls and defines.
 func names(n *router.Needs) string {
 	var parts []string
 	for _, p := range []struct {

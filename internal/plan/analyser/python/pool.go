@@ -20,8 +20,8 @@ import (
 // module is the analyser's name in sys.modules.
 const module = "_rlm_analyse"
 
-// Preload is Python source that makes the analyser a module. A tier that can keep it
-// loaded saves each new sandbox its compilation.
+// Preload returns Python source that makes the analyser a module. A tier that can keep it loaded
+// saves each new sandbox the compilation.
 func Preload() string {
 	sources := []string{tablesSource, analyseSource, kindsSource, reachSource, effortSource}
 	literals := make([]string, len(sources))
@@ -35,25 +35,24 @@ func Preload() string {
 		"own.analyse('warm = 1')\nsys.modules[own.__name__] = own\n"
 }
 
-// The snippets of a sandbox. The first asks whether the analyser is loaded, the second
-// prepares it, every later one is the question. The text to analyse is not in it: the
-// guest asks the host for that.
+// The snippets of a sandbox. The first checks whether the analyser is loaded, the second prepares
+// it, every later one is the question. It does not contain the text to analyse: the guest requests
+// the text from the host.
 const (
 	loaded = "import sys\nprint('" + module + "' in sys.modules)"
 	setup  = "import " + module + " as _own\n" +
 		"def _answer(): FINAL(_own.analyse(_source()))\n" +
-		// Trees have no cycles: let the collector look for some now and then.
+		// Trees have no cycles, so the collector need only run now and then.
 		"import gc\ngc.freeze()\ngc.set_threshold(200_000)\n"
 	question       = "_answer()"
 	sourceFunction = "_source"
 )
 
-// pool holds sandboxes that analyse, at most one for each processor. Tenants use them in
-// turns.
+// pool holds analysing sandboxes, at most one per processor. Tenants take turns.
 type pool struct {
 	tier  tiers.Tier
 	queue *fairqueue.Queue
-	works sync.WaitGroup // sandboxes that analyse
+	works sync.WaitGroup // sandboxes that are analysing
 
 	mu     sync.Mutex // guards idle and closed
 	idle   []*worker
@@ -66,8 +65,8 @@ func newPool(tier tiers.Tier) *pool {
 
 var errClosed = errors.New("the analyser is closed")
 
-// analyse also returns the size of the analyser's answer in bytes, 0 if the verdict could be
-// another one the next time.
+// analyse also returns the size of the analyser's answer in bytes, or 0 if the verdict could differ
+// the next time.
 func (p *pool) analyse(
 	ctx context.Context, source string,
 ) (v router.Verdict, size int, err error) {
@@ -88,8 +87,7 @@ func (p *pool) analyse(
 	return v, size, errors.Join(err, w.sandbox.Close())
 }
 
-// take returns an idle worker, or opens one. Unless there is an error, works.Done must be
-// called.
+// take returns an idle worker, or opens one. If it succeeds, works.Done must be called.
 func (p *pool) take(ctx context.Context) (*worker, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -136,10 +134,10 @@ func (p *pool) close() error {
 	return errors.Join(errs...)
 }
 
-// worker is a sandbox that runs analyse.py. It has one user at a time.
+// worker is a sandbox that runs analyse.py. It does not support concurrent use.
 type worker struct {
 	sandbox tiers.Sandbox
-	source  string // what the guest is given when it asks
+	source  string // the text for the guest when it requests one
 }
 
 func newWorker(ctx context.Context, tier tiers.Tier) (*worker, error) {
@@ -184,8 +182,8 @@ func (w *worker) runOwn(ctx context.Context, source string) (stdout string, err 
 	return r.Stdout, err
 }
 
-// analyse has the guest analyse source, and returns the size of its answer. Without an
-// answer the size is 0, and the worker is of no more use.
+// analyse makes the guest analyse source, and returns the size of its answer. If there is no
+// answer, the size is 0, and the worker is unusable.
 func (w *worker) analyse(
 	ctx context.Context, source string,
 ) (v router.Verdict, size int, err error) {
@@ -217,7 +215,7 @@ func tracebackOf(r tiers.Result) string {
 	return r.Exception.Traceback
 }
 
-// literal is text as JSON, which is also a Python literal. Bytes that are not UTF-8 become
+// literal returns text as JSON, which is also a Python literal. Bytes that are not UTF-8 become
 // lone surrogates, which is how the tiers pass them to the parser.
 func literal(text string) string {
 	if utf8.ValidString(text) {

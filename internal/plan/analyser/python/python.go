@@ -1,13 +1,12 @@
-// Package python analyses Python snippets by CPython's own parser.
+// Package python analyses Python snippets with CPython's own parser.
 //
-// The parser runs in sandboxes of the WebAssembly tier that the analyser keeps for
-// itself: they run analyse.py and nothing else. The text of a snippet reaches them as the
-// answer to a host call, as data, and is parsed but never executed. So the analyser
-// accepts exactly the Python that the tiers run, and a snippet that breaks the parser
-// breaks no session's sandbox.
+// The parser runs in sandboxes of the WebAssembly tier that are reserved for the analyser: they run
+// analyse.py and nothing else. The text of a snippet reaches them as the answer to a host call, as
+// data, and is parsed but never executed. So the analyser accepts exactly the Python that the tiers
+// run, and a snippet that breaks the parser breaks no session's sandbox.
 //
-// Verdicts are cached under the hash of their source and shared between callers. They
-// must not be changed.
+// Verdicts are cached by the hash of their source and shared between callers, who must not change
+// them.
 package python
 
 import (
@@ -25,14 +24,13 @@ import (
 )
 
 const (
-	// maxSource is how long a snippet may be, in bytes: some 0.2 s of analysis. Models write
-	// a tenth of it.
+	// maxSource bounds a snippet, in bytes: some 0.2 s of analysis. Models write a tenth of it.
 	maxSource = 128 << 10
 	// maxVerdict bounds an answer of the analyser, in bytes.
 	maxVerdict = 64 << 10
-	// maxCached bounds the verdicts that are kept, in bytes.
+	// maxCached bounds the cached verdicts, in bytes.
 	maxCached = 16 << 20
-	// maxWaiting bounds the snippets of one tenant that wait for the analyser.
+	// maxWaiting bounds the waiting snippets of one tenant.
 	maxWaiting = 1024
 )
 
@@ -53,15 +51,15 @@ var (
 	effortSource string
 )
 
-// Analyser finds out what Python snippets need. It is safe for concurrent use.
+// Analyser determines what Python snippets need. It is safe for concurrent use.
 type Analyser struct {
 	pool    *pool
 	cache   *cache
 	flights flights
 }
 
-// New returns an analyser with sandboxes of tier, which must run Python and outlive it.
-// It opens none yet.
+// New returns an analyser with sandboxes of tier, which must run Python and outlive the analyser.
+// It does not open any yet.
 func New(tier tiers.Tier) *Analyser {
 	return &Analyser{
 		pool: newPool(tier), cache: newCache(maxCached),
@@ -102,8 +100,8 @@ func (a *Analyser) Analyse(ctx context.Context, source string) (router.Verdict, 
 	return v, nil
 }
 
-// decodeVerdict reads what the guest answered. It keeps the rule that exactly one field
-// of a verdict is set.
+// decodeVerdict decodes the guest's answer. It enforces the rule that exactly one field of a
+// verdict is set.
 func decodeVerdict(data []byte) (router.Verdict, error) {
 	if len(data) > maxVerdict {
 		return router.Verdict{Unknown: "the snippet needs more than a plan can list"}, nil

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open returns an analyser, and the tier that its sandboxes are of.
+// open returns an analyser, and the tier of its sandboxes.
 func open(tb testing.TB) (*Analyser, tiers.Tier) {
 	tb.Helper()
 	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})

@@ -2,7 +2,7 @@ package wire
 
 import "embed"
 
-// Source is this package as programs and images are built with it.
+// Source is the source code of this package, for building programs and images.
 //
 //go:embed wire.go source.go
 var Source embed.FS

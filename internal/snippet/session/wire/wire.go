@@ -1,10 +1,9 @@
-// Package wire defines the messages between a guest in another process and its host. The guest
-// is CPython, an interpreter of Go, or a compiled Go program. Python's end is written in Python:
-// see package pykernel.
+// Package wire defines the messages between a guest in another process and its host. The guest is
+// CPython, a Go interpreter, or a compiled Go program. Python's end is written in Python: see
+// package pykernel.
 //
-// Messages are frames of package frame. A guest sends requests and the host answers
-// them by number. The host sends an [Order] for each snippet, and the guest closes
-// the snippet with a [Done].
+// Messages are frames of package frame. A guest sends requests and the host answers them by number.
+// The host sends an [Order] for each snippet, and the guest concludes the snippet with a [Done].
 //
 // The guest is hostile: the host bounds and checks everything that it sends.
 //
@@ -26,12 +25,12 @@ const (
 	KindRequest = 'q' // guest: a Request
 	KindDone    = 'd' // guest: Done
 	KindBegun   = 'b' // guest: the mark of the order, before anything else about it
-	KindReady   = 'y' // guest: it waits for orders
-	KindKeeper  = 'k' // guest: the process that keeps the state before the snippet, 0 for none
+	KindReady   = 'y' // guest: ready for orders
+	KindKeeper  = 'k' // guest: the process that keeps the state before the snippet, or 0
 )
 
-// MaxRequest bounds a request, in bytes. Guests in Go get by with MaxGoRequest.
-// MaxAnswer bounds what a guest has to take.
+// MaxRequest bounds a request, in bytes. Go guests need only MaxGoRequest. MaxAnswer bounds an
+// answer that a guest must accept.
 const (
 	MaxRequest   = 256 << 20
 	MaxGoRequest = 32 << 20
@@ -41,28 +40,28 @@ const (
 // NoAnswer is the number of a request that the host does not answer.
 const NoAnswer = 0
 
-// Mark is random bytes by which the two ends know what belongs together.
+// Mark is random bytes that identify messages belonging together.
 type Mark [MarkSize]byte
 
 // MarkSize is the length of a mark, in bytes.
 const MarkSize = 16
 
-// The flags of an order. The snippet's ordinal stands above OrdinalShift.
+// The flags of an order. The snippet's ordinal is in the bits from OrdinalShift up.
 const (
 	// FlagReseed: draw new randomness, because the guest is a copy.
 	FlagReseed = 1
 	// FlagConfigure: ask for the session's inputs and functions.
 	FlagConfigure = 2
-	// FlagExport and FlagImport: give or take a state instead of running a snippet.
+	// FlagExport and FlagImport: export or import a state instead of running a snippet.
 	FlagExport = 4
 	FlagImport = 8
-	// FlagGo: the source is Go, where a guest runs other languages as well.
+	// FlagGo: the source is Go, in a guest that also runs other languages.
 	FlagGo = 16
 
 	OrdinalShift = 8
 )
 
-// How a snippet ended, as Done says it.
+// How a snippet ended, as reported by Done.
 const (
 	CodeOK     = 0
 	CodeRaised = 1
@@ -76,12 +75,12 @@ var ErrMessage = errors.New("the guest broke the protocol")
 
 // Order asks a guest to run a snippet.
 type Order struct {
-	// Flags are the flags of this package, with the snippet's ordinal above them.
+	// Flags are the flags of this package, with the snippet's ordinal in the bits above.
 	Flags int
-	// Save asks the guest to keep its state as one to return to.
+	// Save asks the guest to save its current state as one to return to.
 	Save bool
-	// Mark is random. The guest repeats it when it begins and when it is done, so that
-	// nothing that an earlier snippet left behind counts as part of this one.
+	// Mark is random. The guest repeats it at the beginning and at the end of the snippet, so that
+	// nothing left over from an earlier snippet counts as part of this one.
 	Mark Mark
 	// TakeOver is random, too. A keeper sends it, without a frame, when it takes over.
 	TakeOver Mark
@@ -91,7 +90,7 @@ type Order struct {
 
 const orderHead = 4 + 1 + 2*MarkSize
 
-// Append appends the order's payload.
+// Append appends the payload of the order.
 func (o *Order) Append(to []byte) []byte {
 	to = binary.LittleEndian.AppendUint32( //nolint:gosec // it fits: see OrdinalShift
 		to, uint32(o.Flags),
@@ -117,15 +116,15 @@ func ParseOrder(payload []byte) (Order, error) {
 	return o, nil
 }
 
-// Done says how a snippet ended.
+// Done reports how a snippet ended.
 type Done struct {
-	// Mark is the order's. A snippet that forges messages does not know it.
+	// Mark is the mark of the order. A snippet that forges messages does not know it.
 	Mark Mark
-	// Code is one of the codes of this package. Others are a lie.
+	// Code is one of the codes of this package. Any other code is a lie.
 	Code int
-	// Peak is the most memory that the guest has had, in bytes, by its own word.
+	// Peak is the peak memory of the guest in bytes, as reported by the guest.
 	Peak int64
-	// More is what only this kind of guest says.
+	// More is data specific to this kind of guest.
 	More []byte
 }
 
@@ -162,12 +161,11 @@ func ParseDone(payload []byte) (Done, error) {
 	return d, nil
 }
 
-// Request is a guest's question: an operation and its operands, which package session
-// lists.
+// Request is a guest's request: an operation and its operands, which package session lists.
 type Request struct {
-	// Number is the guest's, NoAnswer for a request without an answer.
+	// Number is assigned by the guest, or NoAnswer for a request without an answer.
 	Number uint32
-	// Body begins with the byte of the operation.
+	// Body starts with the byte of the operation.
 	Body []byte
 }
 
@@ -188,7 +186,7 @@ func ParseRequest(payload []byte) (Request, error) {
 // Answer is the host's answer to a request.
 type Answer struct {
 	Number uint32
-	// Failed says that Data is the text of an error.
+	// Failed means that Data is the text of an error.
 	Failed bool
 	Data   []byte
 }
@@ -200,7 +198,7 @@ func AppendAnswer(to []byte, number uint32, failed bool) []byte {
 	return append(binary.LittleEndian.AppendUint32(to, number), asByte(failed))
 }
 
-// AnswerSize is the size of the payload of an answer with so many bytes of data.
+// AnswerSize returns the size of an answer's payload with data bytes of data.
 func AnswerSize(data int) int { return answerHead + data }
 
 // ParseAnswer reads the payload of an answer.

@@ -1,5 +1,5 @@
-// Package endpoints reads the hosts and ports that a sandbox may reach. It links no HTTP, so that each
-// policy can check its list.
+// Package endpoints parses the hosts and ports that a sandbox may reach. It does not import
+// net/http, so every policy can check its list.
 package endpoints
 
 import (
@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// Endpoint is a host and a port that may be reached.
+// Endpoint is a host and port that a sandbox may reach.
 type Endpoint struct {
-	// Host is a name in canonical form: ASCII in lower case, without a final dot.
+	// Host is a name in canonical form: lower-case ASCII without a final dot.
 	Host string
 	Port uint16
 }
 
-// String is HOST:PORT.
+// String returns HOST:PORT.
 func (e Endpoint) String() string { return e.Host + ":" + strconv.Itoa(int(e.Port)) }
 
-// ParseAll reads a list of HOST:PORT, as a person writes it.
+// ParseAll parses a user's list of HOST:PORT.
 func ParseAll(texts []string) ([]Endpoint, error) {
 	list := make([]Endpoint, len(texts))
 	for i, text := range texts {
@@ -33,18 +33,18 @@ func ParseAll(texts []string) ([]Endpoint, error) {
 	return list, nil
 }
 
-// Check reports a text that is not HOST:PORT.
+// Check reports the first text that is not HOST:PORT.
 func Check(texts []string) error {
 	_, err := ParseAll(texts)
 	return err
 }
 
-// maxHost is how long a name may be, by RFC 1035.
+// maxHost is the longest name, in bytes, by RFC 1035.
 const maxHost = 253
 
-// Parse reads HOST:PORT. A name beyond ASCII must be in its xn-- form. An address
-// is refused: an endpoint names a service, and a listed name must not stand for the host's
-// own network. Models read the errors.
+// Parse parses HOST:PORT. A non-ASCII name must be in its xn-- form. An address is refused: an
+// endpoint names a service, and a listed name must not stand for the host's own network. Models
+// read the errors.
 func Parse(text string) (Endpoint, error) {
 	host, port, ok := strings.Cut(text, ":")
 	if !ok {
@@ -59,8 +59,8 @@ func Parse(text string) (Endpoint, error) {
 	return Endpoint{host, uint16(n)}, err
 }
 
-// canonicalHost is the one spelling of a name. It refuses what a resolver might take for
-// an address in an unusual form, such as 0x7f.1.
+// canonicalHost returns the only accepted spelling of a name. It refuses names that a resolver
+// might read as an address in an unusual form, such as 0x7f.1.
 func canonicalHost(host string) (string, error) {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "" || len(host) > maxHost {
@@ -87,7 +87,7 @@ func canonicalHost(host string) (string, error) {
 // localDomains are the top-level domains of local networks.
 var localDomains = []string{"localhost", "local", "internal", "arpa"}
 
-// checkLabel reports a part of a name, between two dots, that is not one.
+// checkLabel checks a label, the part of a name between two dots.
 func checkLabel(label string) error {
 	if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
 		return errors.New("the host name is not valid")
@@ -101,9 +101,8 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// special are addresses that look public and are not, or that carry another address
-// inside: RFC 6890 and its registries, and the metadata services of clouds that use public
-// addresses.
+// special lists addresses that look public but are not, or that contain another address: those of
+// RFC 6890 and its registries, and the metadata services of clouds that use public addresses.
 var special = parsePrefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
 	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "168.63.129.16/32",

@@ -1,16 +1,14 @@
-// Package corpus holds snippets as models write them, each with what it needs
-// and where it runs, as a person judged it. It is for tests and for the table in
-// docs/reference/performance.md.
+// Package corpus contains snippets like those of models, each labelled by a person with what it
+// needs and where it runs. It is for tests and for the table in docs/reference/performance.md.
 //
-// A file has snippets one after another, each under a line
+// A file contains snippets one after another, each under a line
 //
 //	=== name tier feature… +module… ?module…
 //
-// where tier is the cheapest that can run it: interp, wasm, docker, local, none
-// (it needs the network, or what is nowhere installed) or invalid (it is not of
-// its language). The features are those that decide between tiers; +module is
-// imported and not in Python's standard library as the wasm tier has it, ?module
-// is imported and the snippet does without.
+// where tier is the cheapest that can run it: interp, wasm, docker, local, none (it needs the
+// network, or something that is installed nowhere) or invalid (it is not valid in its language).
+// The features are those that decide between tiers; +module is imported but not in the wasm tier's
+// standard library, ?module is imported but the snippet can do without it.
 package corpus
 
 import (
@@ -24,22 +22,22 @@ import (
 //go:embed *.txt
 var files embed.FS
 
-// The labels that are no tier.
+// Labels that are not tiers.
 const (
 	None    = "none"
 	Invalid = "invalid"
 )
 
-// Snippet is one snippet and its labels.
+// Snippet is one snippet with its labels.
 type Snippet struct {
 	Name     string
 	Language tiers.Language
 	Source   string
-	// Tier is the cheapest that can run it, None or Invalid.
+	// Tier is the cheapest tier that can run it, or None or Invalid.
 	Tier string
-	// Features are those that decide between tiers.
+	// Features are the features that decide between tiers.
 	Features []string
-	// Modules are imported and not part of the language; Optional ones may lack.
+	// Modules are imported and not part of the language; Optional ones may be missing.
 	Modules, Optional []string
 }
 
