@@ -31,7 +31,7 @@ func (e *Engine) keepRun(
 		_, _, err := loop(ctx)
 		return err
 	}
-	j, err := e.openJournal(ctx, &k)
+	j, err := e.openRunLog(ctx, &k)
 	if err != nil {
 		return refuse(ctx, fmt.Errorf("cannot keep the run: %w", err))
 	}
@@ -52,8 +52,8 @@ func (e *Engine) keepRun(
 	return errors.Join(err, j.Close(status, reason))
 }
 
-// openJournal opens the log of a run and checks its pins.
-func (e *Engine) openJournal(ctx context.Context, k *keptRun) (*runlog.Log, error) {
+// openRunLog opens the log of a run and checks its pins.
+func (e *Engine) openRunLog(ctx context.Context, k *keptRun) (*runlog.Log, error) {
 	s, err := e.store.open(false)
 	if err != nil {
 		return nil, err

@@ -63,8 +63,8 @@ type Options struct {
 	// means only that tier: [github.com/rlmhq/rlm/standard.Tiers] adds the other three.
 	Tiers func(wasm tiers.Tier) ([]tiers.Tier, error)
 	// CacheDir keeps compiled code between processes. Its files are executed, so it must belong to
-	// the user alone. Empty means the user's cache directory; "none" keeps nothing, so preparation
-	// takes about two seconds in each process.
+	// the user alone. Empty means the user's cache directory; "none" keeps nothing, so each
+	// process prepares the interpreter again, which takes seconds with the engine wazero.
 	CacheDir string
 	// WasmEngine runs the WebAssembly of tier wasm: "auto", "wazero" or "aot", as
 	// [github.com/rlmhq/rlm/tiers/wasm.Options] explains. Empty is "auto".

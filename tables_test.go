@@ -2,9 +2,14 @@ package rlm_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tables"
 )
 
 // TestSQLKnowsTheTablesOfASession adds tables to a session and to its fork.
@@ -41,4 +46,26 @@ func TestAFunctionOfTheCallerKeepsItsName(t *testing.T) {
 		Functions: []rlm.Function{mine},
 	})
 	prints(t, session, "print(sql())", "mine\n")
+}
+
+// TestALoopIsLentSQL: a distillation queries its corpus, which is a table, with the SQL of its engine.
+func TestALoopIsLentSQL(t *testing.T) {
+	for _, sql := range []repl.SQL{nil, tables.SQL} {
+		engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), SQL: sql})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = engine.RunLoop(t.Context(), repl.Task{}, repl.Loop{
+			Kind: "test",
+			Run: func(_ context.Context, lent repl.Lent) (ledger.Status, string, error) {
+				if (lent.SQL == nil) != (sql == nil) || lent.Open == nil {
+					t.Errorf("the engine lends %v", lent)
+				}
+				return ledger.StatusAnswered, "", nil
+			},
+		})
+		if err := errors.Join(err, engine.Close()); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -36,7 +36,13 @@ type Loop struct {
 	Kind, Title string
 	// Check is called before the loop begins. If it is nil, nothing is checked.
 	Check func(ctx context.Context) error
-	// Run runs the loop; its snippets run in sessions opened by open. It returns how the loop
-	// ended.
-	Run func(ctx context.Context, open Opener) (status ledger.Status, reason string, err error)
+	// Run runs the loop with what the engine lends. It returns how the loop ended.
+	Run func(ctx context.Context, lent Lent) (status ledger.Status, reason string, err error)
+}
+
+// Lent is what an engine lends to a loop: Open opens the sessions of its snippets, and SQL, if not
+// nil, queries their tables.
+type Lent struct {
+	Open Opener
+	SQL  SQL
 }

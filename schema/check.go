@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 )
 
 // Check coerces a value, guided by the contract, and validates the result.
@@ -85,7 +86,13 @@ func (n *node) hasIntegerFraction() bool {
 
 // validate applies one schema and subtracts the work from left. It returns what is wrong, or nil
 // if the value is valid.
-func validate(s *subschema, n *node, left *int) (*fault, error) {
+func validate(s *subschema, n *node, left *int) (found *fault, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a fault of ours must not end the host
+			found, err = nil, fmt.Errorf("cannot check the value: the schema broke the validator: %v", r)
+		}
+	}()
+
 	work := s.boundWork(n)
 	if *left -= work; work >= maxWork || *left <= 0 {
 		return nil, errWork

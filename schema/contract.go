@@ -51,7 +51,13 @@ func parse(raw json.RawMessage) (*Contract, error) {
 // It supports 2020-12, and draft-07 if "$schema" names it. It checks "format", as the vocabulary
 // format-assertion requires. References must stay inside the document. The error explains what
 // to change.
-func Compile(jsonSchema json.RawMessage) (*Contract, error) {
+func Compile(jsonSchema json.RawMessage) (contract *Contract, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a fault of ours must not end the host
+			contract, err = nil, fmt.Errorf("cannot compile the schema: it broke the compiler: %v", r)
+		}
+	}()
+
 	document, err := decode(jsonSchema, schemaBounds)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the schema: %w", err)

@@ -52,6 +52,18 @@ func TestHostileSchemas(t *testing.T) {
 			`{"properties":{"a":{"$id":"x","$schema":"http://json-schema.org/draft-04/schema#"}}}`,
 			"only at the top level",
 		},
+		"zero behind an ignored keyword": {
+			`{"type":"number","$ref":"#/additionalItems","additionalItems":{"multipleOf":0}}`,
+			"it is not a JSON Schema",
+		},
+		"no schema behind an ignored keyword": {
+			`{"$ref":"#/additionalItems","additionalItems":{"dependentRequired":{"a":` +
+				`{"$ref":"#/$defs/x"}}},"$defs":{"x":{}}}`, "it is not a JSON Schema",
+		},
+		"a new keyword in an old draft": {
+			`{"$schema":"http://json-schema.org/draft-07/schema#","$ref":"#/$defs/x",` +
+				`"$defs":{"x":{"type":"strng","minimum":"3"}}}`, "it is not a JSON Schema",
+		},
 		"dangling":    {`{"$ref":"#/$defs/none"}`, "not found"},
 		"no anchor":   {`{"$ref":"#none"}`, "not found"},
 		"self":        {`{"$ref":"#"}`, "refers to itself"},

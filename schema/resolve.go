@@ -20,6 +20,9 @@ type resource struct {
 type home struct {
 	resource *resource
 	at       string
+	// isUnchecked means that the metaschema of the draft ignores the place: nothing has checked
+	// that a schema stands there.
+	isUnchecked bool
 }
 
 // documentAddress is the address of every document without an "$id". Nothing is ever loaded
@@ -34,7 +37,7 @@ func (c *compiler) findResources() error {
 	}
 	root := &resource{node: c.document, address: address, anchors: map[string]*node{}}
 	c.resources[documentAddress] = root
-	return c.scan(c.document, home{root, ""})
+	return c.scan(c.document, home{resource: root})
 }
 
 // scan records a schema and the schemas in it.
@@ -52,7 +55,7 @@ func (c *compiler) scan(n *node, at home) error {
 	c.homes[n] = at
 
 	for i, key := range n.keys {
-		below := home{at.resource, at.at + "/" + key}
+		below := home{at.resource, at.at + "/" + key, at.isUnchecked || c.ignores(key)}
 		if err := c.scanKeyword(key, n.kids[i], below); err != nil {
 			return err
 		}
@@ -70,6 +73,21 @@ var (
 		$defs definitions properties patternProperties dependentSchemas dependencies`)
 )
 
+// Keywords of one draft that the metaschema of the other ignores.
+var (
+	onlyOld = strings.Fields("additionalItems")
+	onlyNew = strings.Fields(`
+		$defs prefixItems unevaluatedItems unevaluatedProperties dependentSchemas contentSchema`)
+)
+
+// ignores reports whether the metaschema of the document's draft ignores a keyword.
+func (c *compiler) ignores(keyword string) bool {
+	if c.isOld {
+		return slices.Contains(onlyNew, keyword)
+	}
+	return slices.Contains(onlyOld, keyword)
+}
+
 // scanKeyword scans the schemas in the value of a keyword.
 func (c *compiler) scanKeyword(keyword string, value *node, at home) error {
 	isList := value.kind == arrayKind && slices.Contains(schemaKeywords, keyword)
@@ -86,7 +104,7 @@ func (c *compiler) scanKeyword(keyword string, value *node, at home) error {
 		if isMembers {
 			token = escapeToken(value.keys[i])
 		}
-		if err := c.scan(kid, home{at.resource, at.at + "/" + token}); err != nil {
+		if err := c.scan(kid, home{at.resource, at.at + "/" + token, at.isUnchecked}); err != nil {
 			return err
 		}
 	}
@@ -133,9 +151,20 @@ func (c *compiler) name(n *node, at home) (*resource, error) {
 
 // follow compiles the target of a reference.
 func (c *compiler) follow(l link) error {
-	n, at, err := c.find(l.to, c.homes[l.from.node].resource)
+	from := c.homes[l.from.node].resource
+	if from == nil {
+		return fmt.Errorf("the reference %q stands where no schema can stand", clip(l.to, 200))
+	}
+	n, at, err := c.find(l.to, from)
 	if err != nil {
 		return err
+	}
+	if known := c.homes[n]; known.isUnchecked {
+		if err := checkByMetaschema(n, c.document); err != nil {
+			return fmt.Errorf("cannot use %q as a schema: %w", "#"+clip(at, 200), err)
+		}
+		known.isUnchecked = false
+		c.homes[n] = known
 	}
 	sub, err := c.compile(n, at)
 	if err != nil {
@@ -172,7 +201,7 @@ func (c *compiler) find(ref string, from *resource) (*node, string, error) {
 // findByPointer returns the schema at a JSON pointer in a resource. It may be in a place where
 // the scan did not expect a schema.
 func (c *compiler) findByPointer(in *resource, pointer string) (*node, string, error) {
-	n, at := in.node, home{in, in.at}
+	n, at := in.node, home{resource: in, at: in.at}
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if pointer == "" {
 			break

@@ -113,7 +113,7 @@ func TestADeletedRunLeavesNothing(t *testing.T) {
 	s.want(s.do("DELETE", "/v1/responses/"+s.text(response, "id"), key, nil), 200, `"deleted":true`)
 	s.want(s.do("GET", "/v1/runs", key, nil), 200, `"runs":[]`)
 	if _, err := s.server.engine.ShowRun(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("the journal of the run stays: %v", err)
+		t.Errorf("the run log of the run stays: %v", err)
 	}
 	for _, folder := range []string{"runs", filepath.Join("store", "locks"), filepath.Join("store", "blobs")} {
 		t.Run(fmt.Sprintf("%.60s", folder), func(t *testing.T) {

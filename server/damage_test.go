@@ -147,7 +147,7 @@ func (f *filled) probe(s *tested, dir string) map[string]string {
 	for _, id := range f.responses {
 		all[id+" response"] = valueOf(s.do("GET", "/v1/responses/"+id, f.owner[id], nil))
 	}
-	s.probeJournals(dir, f.runs, all)
+	s.probeRunLogs(dir, f.runs, all)
 
 	now, _ := os.ReadFile(filepath.Join(dir, access.AuditFile)) // it may be missing
 	all[access.AuditFile+" lines"] = fmt.Sprint(!slices.ContainsFunc(f.audit, func(line string) bool {
@@ -196,32 +196,32 @@ func (f *filled) probeSession(s *tested, session *filledSession, all map[string]
 	}
 }
 
-// probeJournals reads the logs of runs.
-func (s *tested) probeJournals(dir string, runs []string, all map[string]string) {
-	journals, err := sqlitestore.OpenReadOnly(Folder(dir).Store())
+// probeRunLogs reads the logs of runs.
+func (s *tested) probeRunLogs(dir string, runs []string, all map[string]string) {
+	runLogs, err := sqlitestore.OpenReadOnly(Folder(dir).Store())
 	if err != nil {
 		s.Error(err)
 		return
 	}
-	defer journals.Close()
+	defer runLogs.Close()
 	for _, id := range runs {
-		entries, err := journals.Entries(s.Context(), store.ID{Kind: store.Run, Name: id}, store.Query{})
+		entries, err := runLogs.Entries(s.Context(), store.ID{Kind: store.Run, Name: id}, store.Query{})
 		sum := sha256.New()
 		for i := 0; i < len(entries) && err == nil; i++ {
 			_, _ = fmt.Fprintf(sum, "%q %q %q", entries[i].Kind, entries[i].Key, entries[i].Data)
 			if entries[i].Digest != "" {
 				var content []byte
-				content, err = journals.Blob(s.Context(), entries[i].Digest)
+				content, err = runLogs.Blob(s.Context(), entries[i].Digest)
 				_, _ = sum.Write(content)
 			}
 		}
 		switch {
 		case err == nil:
-			all[id+" journal"] = fmt.Sprintf("%x", sum.Sum(nil))
+			all[id+" run log"] = fmt.Sprintf("%x", sum.Sum(nil))
 		case errors.Is(err, damage.Err):
-			all[id+" journal"] = itemTold
+			all[id+" run log"] = itemTold
 		default:
-			all[id+" journal"] = itemGone + err.Error()
+			all[id+" run log"] = itemGone + err.Error()
 		}
 	}
 }
@@ -489,7 +489,7 @@ func (f *filled) judge(
 
 		isHere := strings.Contains(name, id) || strings.Contains(name, other) || // its file
 			isDatabase && (!isPart || bytes.Contains(lost, []byte(id)) || id == "spending") ||
-			strings.HasPrefix(name, "store"+string(filepath.Separator)) && other == "journal" ||
+			strings.HasPrefix(name, "store"+string(filepath.Separator)) && other == "run log" ||
 			other == "variables" && strings.HasPrefix(name, "files") // a context shares the file
 		if !isHere && !f.shares(name, id) {
 			c.unserved++

@@ -85,7 +85,8 @@ type Options struct {
 	Servers *tools.Servers
 	Load    func(context.Context, *rlm.Session) error
 	Version string
-	Log     *slog.Logger
+	// Log receives messages for those who run the server. Nil writes nothing.
+	Log *slog.Logger
 
 	endpoint endpoint // replaces the MCP endpoint in tests
 }
@@ -126,6 +127,13 @@ type Server struct {
 // New makes a server from an engine, whose store must be the data folder's: see [Folder.Store].
 // The error is an [*InUseError] while another process uses the folder.
 func New(ctx context.Context, engine *rlm.Engine, o Options) (*Server, error) {
+	if _, isOwn := o.Claim.(*claim); o.Claim != nil && !isOwn {
+		return nil, errors.New("the claim of a server is not one of its folder: pass what Folder.Claim returned")
+	}
+	if o.MCP && len(o.Profiles) == 0 {
+		return nil, errors.New("MCP has no profile: give the server one")
+	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Connections = max(min(cmp.Or(o.Connections, defaultConnections), mostFiles()/2), 8)
 	s := &Server{Options: o, engine: engine, disk: disk{dir: string(o.Dir)}}
 	if err := s.open(ctx); err != nil {

@@ -178,7 +178,7 @@ func readFile(file io.ReadSeeker) (*Run, error) {
 		return nil, err
 	}
 
-	if trajectory.IsJournal(begin[:n]) {
+	if trajectory.IsRunLog(begin[:n]) {
 		return ReadRunLog(file)
 	}
 	return ReadTrajectory(file)

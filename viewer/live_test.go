@@ -55,8 +55,8 @@ const (
 		`"data":{"about":"a/m: is it?","ending":{"response":{"Text":"yes"}}},"cost":{"calls":1}}`
 )
 
-// TestAJournalThatGrowsIsATree takes turns that count from the record, and others from the steps.
-func TestAJournalThatGrowsIsATree(t *testing.T) {
+// TestARunLogThatGrowsIsATree takes turns that count from the record, and others from the steps.
+func TestARunLogThatGrowsIsATree(t *testing.T) {
 	var j viewer.RunLogReader
 	for _, c := range []struct {
 		add          []string
@@ -202,8 +202,8 @@ func TestAListShowsThatARunHasEnded(t *testing.T) {
 	b.Wait(`document.activeElement === document.querySelector('.runlink')`)
 }
 
-// TestAJournalHasFewNotes adds damaged lines one after another, as an active run does.
-func TestAJournalHasFewNotes(t *testing.T) {
+// TestARunLogHasFewNotes adds damaged lines one after another, as an active run does.
+func TestARunLogHasFewNotes(t *testing.T) {
 	t.Parallel()
 	var j viewer.RunLogReader
 	add := func(lines string) {

@@ -24,8 +24,8 @@ func ReadRunLog(file io.Reader) (*Run, error) {
 	return j.Run(statusUnknown)
 }
 
-// journalEntry is a line of a run log.
-type journalEntry struct {
+// runLogEntry is a line of a run log.
+type runLogEntry struct {
 	Turn int             `json:"turn"`
 	Kind string          `json:"kind"`
 	Key  string          `json:"key"`
@@ -67,7 +67,7 @@ func (j *RunLogReader) Add(file io.Reader) error {
 		j.beginSteps()
 	}
 	notes, err := j.lines.Each(file, func(line []byte) error {
-		var e journalEntry
+		var e runLogEntry
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (j *RunLogReader) beginSteps() {
 // Run returns the run so far. It has the given status, if the log does not contain one.
 func (j *RunLogReader) Run(status string) (*Run, error) {
 	if !j.isKnown {
-		return nil, errors.New("it is no journal of a run")
+		return nil, errors.New("it is no run log of a run")
 	}
 	isWhole := j.isWhole()
 	if j.recorded == nil {
@@ -151,7 +151,7 @@ func (j *RunLogReader) isWhole() bool {
 		last.Kind == ledger.EventRunEnded
 }
 
-func (j *RunLogReader) entry(e *journalEntry) error {
+func (j *RunLogReader) entry(e *runLogEntry) error {
 	if j.last == "trace" || e.Kind == "trace" {
 		j.recorded = nil // it was whole, or may be now
 	}
@@ -184,7 +184,7 @@ func (j *RunLogReader) entry(e *journalEntry) error {
 }
 
 // decide adds the decision about a waiting call.
-func (j *RunLogReader) decide(e *journalEntry) {
+func (j *RunLogReader) decide(e *runLogEntry) {
 	node, waits := j.waits[e.Key]
 	delete(j.waits, e.Key)
 	if waits && node > 0 && node < len(j.build.run.Nodes) {
@@ -223,7 +223,7 @@ func ReadStep(data json.RawMessage) (s Step, err error) {
 }
 
 // step adds or ends the node of a step.
-func (j *RunLogReader) step(e *journalEntry) error {
+func (j *RunLogReader) step(e *runLogEntry) error {
 	data, err := ReadStep(e.Data)
 	if err != nil {
 		return err
@@ -368,7 +368,7 @@ func (j *RunLogReader) addSnippets(turn, reply string) {
 
 // commit ends a turn, which counts from now on. If the record contains it, its steps are no longer
 // needed. Otherwise commit adds what the turn showed to the model.
-func (j *RunLogReader) commit(e *journalEntry) error {
+func (j *RunLogReader) commit(e *runLogEntry) error {
 	j.counts, j.recorded = e.Turn, nil
 	if j.record.HasUntil(e.Turn) {
 		j.beginSteps()

@@ -36,9 +36,9 @@ type Stored struct {
 type storedRun struct {
 	name string
 
-	mu      sync.Mutex
-	journal *runlog.Reader
-	tree    RunLogReader
+	mu     sync.Mutex
+	runLog *runlog.Reader
+	tree   RunLogReader
 	// latest is shared by all viewers of the run until there is news: each keeps the run that it
 	// saw last.
 	latest *Run
@@ -97,7 +97,7 @@ func (s *Stored) open(name string) *storedRun {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.opened, func(o *storedRun) bool { return o.name == name })
-	one := &storedRun{name: name, journal: runlog.NewReader(s.Store, name)}
+	one := &storedRun{name: name, runLog: runlog.NewReader(s.Store, name)}
 	if i >= 0 {
 		one = s.opened[i]
 		s.opened = slices.Delete(s.opened, i, i+1)
@@ -118,7 +118,7 @@ func (s *Stored) forget(one *storedRun) {
 func (o *storedRun) read(ctx context.Context) (*Run, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	news, err := o.journal.Read(ctx)
+	news, err := o.runLog.Read(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -93,12 +93,12 @@ func TestATrajectoryIsATree(t *testing.T) {
 	}
 }
 
-func TestAJournalIsATree(t *testing.T) {
+func TestARunLogIsATree(t *testing.T) {
 	run, err := viewer.ReadPath("testdata/journal.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, outline(run), golden(t, "journal.txt"))
+	check(t, outline(run), golden(t, "run log.txt"))
 }
 
 // TestEventsAreATree: a program with the events of a run in memory builds the same tree.

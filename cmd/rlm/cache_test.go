@@ -10,10 +10,12 @@ import (
 	"testing"
 )
 
-func TestTheFirstRunPreparesAndSaysSo(t *testing.T) {
+// TestTheFirstRunSaysWhatItPrepares: it prepares nothing if the program has the image of this
+// version of the Python runtime.
+func TestTheFirstRunSaysWhatItPrepares(t *testing.T) {
 	needCache(t)
 	out, _ := fillCache() // needCache has reported the error
-	if !strings.HasPrefix(string(out), "rlm: preparing ") {
+	if len(out) > 0 && !strings.HasPrefix(string(out), "rlm: preparing ") {
 		t.Errorf("the first run prints %q", out)
 	}
 	if out := quick(t, os.Getenv(cacheVariable)); out != "" {
@@ -71,8 +73,7 @@ func TestADamagedImageIsMadeAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out := quick(t, dir); !strings.Contains(out, "a cached file is not used") ||
-		!strings.Contains(out, "rlm: preparing ") {
+	if out := quick(t, dir); !strings.Contains(out, "a cached file is not used") {
 		t.Errorf("with a damaged image it prints %q on stderr", out)
 	}
 	if out := quick(t, dir); out != "" {

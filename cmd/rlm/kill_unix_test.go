@@ -226,7 +226,7 @@ func (d *killedRun) checkRecord() {
 	want, got := readTree(d.t, again), readTree(d.t, filepath.Join(d.dir, "record"))
 	if !maps.Equal(got, want) || strings.Count(got["trajectory.jsonl"], `"type":"iteration"`) != len(killedTurns) ||
 		len(want) != 4 {
-		d.t.Errorf("the record is not that of the journal: %q, want %q", got, want)
+		d.t.Errorf("the record is not that of the run log: %q, want %q", got, want)
 	}
 }
 

@@ -19,7 +19,7 @@ type Task struct {
 	repl.Task
 	// Corpus holds the traces: see [Parse].
 	Corpus Corpus
-	// Config holds the models and the bounds. RunOn sets Run.Open. Without a model, failures are
+	// Config holds the models and the bounds. RunOn sets Run.Open and Run.SQL. Without a model, failures are
 	// clustered by their words.
 	Config Config
 }
@@ -42,8 +42,8 @@ func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome,
 			}
 			return run.CheckModels(ctx, cfg.Run)
 		},
-		Run: func(ctx context.Context, open repl.Opener) (status ledger.Status, reason string, err error) {
-			cfg.Run.Open = open
+		Run: func(ctx context.Context, lent repl.Lent) (status ledger.Status, reason string, err error) {
+			cfg.Run.Open, cfg.Run.SQL = lent.Open, lent.SQL
 			outcome, err = Run(ctx, task.Corpus, cfg)
 			return endingOf(ctx, &outcome, err), strings.Join(outcome.Notes, "; "), err
 		},

@@ -31,8 +31,8 @@ func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome,
 		Check: func(ctx context.Context) error {
 			return ledger.CheckModels(ctx, cfg.Models, cfg.Progress, cfg.Model, cfg.SubModel)
 		},
-		Run: func(ctx context.Context, open repl.Opener) (_ ledger.Status, _ string, err error) {
-			cfg.Open = open
+		Run: func(ctx context.Context, lent repl.Lent) (_ ledger.Status, _ string, err error) {
+			cfg.Open = lent.Open
 			outcome, err = Run(ctx, cfg, task.Subject)
 			return outcome.Status, outcome.Reason, err
 		},

@@ -30,7 +30,7 @@ func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome,
 		Check: func(ctx context.Context) error {
 			return ledger.CheckModels(ctx, cfg.Models, cfg.Progress, cfg.Model, cfg.SubModel, cfg.EmbedModel)
 		},
-		Run: func(ctx context.Context, _ repl.Opener) (_ ledger.Status, _ string, err error) {
+		Run: func(ctx context.Context, _ repl.Lent) (_ ledger.Status, _ string, err error) {
 			outcome, err = Run(ctx, cfg)
 			return outcome.Status, outcome.Reason, err
 		},

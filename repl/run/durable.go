@@ -72,7 +72,7 @@ const maxState = 256 << 20
 
 // durable is the root loop's part in a durable run. Other loops have none.
 type durable struct {
-	journal *runlog.Log
+	runLog *runlog.Log
 	// commits are the turns of an earlier process, up to the last one with a complete state; at
 	// is the index of that turn.
 	commits []committed
@@ -89,10 +89,10 @@ func (d *durable) last() *committed { return &d.commits[len(d.commits)-1] }
 
 // load reads the commits of an earlier process.
 func (d *durable) load(ctx context.Context) error {
-	if d.journal = runlog.From(ctx); d.journal == nil {
+	if d.runLog = runlog.From(ctx); d.runLog == nil {
 		return nil
 	}
-	all, err := d.journal.Commits(ctx)
+	all, err := d.runLog.Commits(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (l *loop) restore(ctx context.Context) error {
 		return fmt.Errorf("cannot go on after turn %d: %w", d.at.Turn, err)
 	}
 	d.messages, d.history = l.messages, l.history
-	d.journal.GoOnAfter(d.at.Turn)
+	d.runLog.GoOnAfter(d.at.Turn)
 	l.turn.Store(int64(d.at.Turn))
 	l.noteChanges(d.last())
 	return nil
@@ -211,7 +211,7 @@ func (l *loop) importState(ctx context.Context, last *committed) error {
 	if len(last.Namespaces) == 0 {
 		return nil
 	}
-	data, err := l.durable.journal.State(ctx, l.durable.at)
+	data, err := l.durable.runLog.State(ctx, l.durable.at)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (l *loop) describeContract() string {
 // commit commits a turn of the root.
 func (l *loop) commit(ctx context.Context, turn int) error {
 	d := &l.durable
-	if l.depth > 0 || d.journal == nil {
+	if l.depth > 0 || d.runLog == nil {
 		return nil
 	}
 	c := committed{
@@ -288,7 +288,7 @@ func (l *loop) commit(ctx context.Context, turn int) error {
 	if err != nil {
 		return err
 	}
-	if err := d.journal.Commit(ctx, runlog.Commit{Turn: turn, Data: data, State: state}); err != nil {
+	if err := d.runLog.Commit(ctx, runlog.Commit{Turn: turn, Data: data, State: state}); err != nil {
 		return err
 	}
 	d.messages, d.history = l.messages, l.history

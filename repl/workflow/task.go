@@ -38,8 +38,8 @@ func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome,
 
 	err = engine.RunLoop(ctx, task.Task, repl.Loop{
 		Kind: "workflow", Title: task.File.Title(),
-		Run: func(ctx context.Context, open repl.Opener) (_ ledger.Status, _ string, err error) {
-			cfg.Open = open
+		Run: func(ctx context.Context, lent repl.Lent) (_ ledger.Status, _ string, err error) {
+			cfg.Open = lent.Open
 			outcome, err = task.File.Run(ctx, cfg, task.Input)
 			return outcome.Status, outcome.Reason, err
 		},

@@ -42,6 +42,9 @@ func (o Options) cachedCode() (code *aot.Program, err error) {
 		return nil, err
 	}
 
+	if o.codePath() == "" {
+		return nil, errNotCached
+	}
 	isFound := cache.Fetch(o.codePath(), codeSum(), func(f *codecache.File) error {
 		file, offset := f.Take()
 		defer file.Close()

@@ -145,7 +145,7 @@ func TestLeftFolders(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
 	dir := t.TempDir()
-	old, young := filepath.Join(dir, "work-1"), filepath.Join(dir, "work-2")
+	old, young := filepath.Join(dir, "rlm-work-1"), filepath.Join(dir, "rlm-work-2")
 	long := time.Now().Add(-2 * time.Hour)
 	err := errors.Join(
 		plant(filepath.Join(old, "wazero", "c0de"), 0o600), os.Chtimes(old, long, long),
@@ -156,7 +156,7 @@ func TestLeftFolders(t *testing.T) {
 	}
 
 	check(t, dir)
-	left, err := filepath.Glob(filepath.Join(dir, "work-*"))
+	left, err := filepath.Glob(filepath.Join(dir, "rlm-work-*"))
 	if err != nil || len(left) != 1 || left[0] != young {
 		t.Errorf("%v are left (%v)", left, err)
 	}

@@ -11,8 +11,8 @@ import (
 
 // OpenRunLog opens the record in the log of a named run, as rlm runs export writes it. Close
 // deletes the temporary files that this needs.
-func OpenRunLog(journal io.Reader) (_ *Folder, err error) {
-	record, notes, err := ReadRunLog(journal)
+func OpenRunLog(runLog io.Reader) (_ *Folder, err error) {
+	record, notes, err := ReadRunLog(runLog)
 	if err != nil {
 		return nil, err
 	}
@@ -20,10 +20,10 @@ func OpenRunLog(journal io.Reader) (_ *Folder, err error) {
 }
 
 // ReadRunLog returns the record in the log of a named run. The notes list what was left out.
-func ReadRunLog(journal io.Reader) (record *trajectory.Rebuilt, notes []string, err error) {
+func ReadRunLog(runLog io.Reader) (record *trajectory.Rebuilt, notes []string, err error) {
 	record = &trajectory.Rebuilt{}
-	isJournal := false
-	notes, err = (&Lines{}).Each(journal, func(line []byte) error {
+	isRunLog := false
+	notes, err = (&Lines{}).Each(runLog, func(line []byte) error {
 		var e struct {
 			Turn int             `json:"turn"`
 			Kind string          `json:"kind"`
@@ -32,14 +32,14 @@ func ReadRunLog(journal io.Reader) (record *trajectory.Rebuilt, notes []string, 
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
 		}
-		isJournal = isJournal || e.Kind != ""
+		isRunLog = isRunLog || e.Kind != ""
 		if e.Kind != "trace" {
 			return nil
 		}
 		return record.Add(e.Turn, e.Data)
 	})
-	if err == nil && !isJournal {
-		err = errors.New("it is not the journal of a run: name a folder that --trace wrote, " +
+	if err == nil && !isRunLog {
+		err = errors.New("it is not the run log of a run: name a folder that --trace wrote, " +
 			"a file of rlm runs export, or a named run")
 	}
 	return record, notes, err

@@ -4,8 +4,11 @@ package mediatype
 
 import "bytes"
 
-// Unknown is the type of other data.
-const Unknown = "application/octet-stream"
+// Text is the type of data without control characters, and Unknown the type of other data.
+const (
+	Text    = "text/plain; charset=utf-8"
+	Unknown = "application/octet-stream"
+)
 
 // signatures are the first bytes of each type.
 var signatures = []struct{ kind, start string }{
@@ -29,5 +32,23 @@ func Detect(data []byte) string {
 	if len(data) >= 14 && string(data[:4]) == "RIFF" && string(data[8:14]) == "WEBPVP" {
 		return "image/webp"
 	}
+	if isText(data[:min(len(data), sniffed)]) {
+		return Text
+	}
 	return Unknown
+}
+
+// sniffed is the number of bytes that decide whether data is text.
+const sniffed = 512
+
+// isText reports whether data has no byte that the MIME sniffing standard of WHATWG calls binary.
+func isText(data []byte) bool {
+	for _, b := range data {
+		switch {
+		case b == '\t', b == '\n', b == '\f', b == '\r', b == 0x1b:
+		case b < 0x20:
+			return false
+		}
+	}
+	return true
 }

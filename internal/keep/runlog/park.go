@@ -64,11 +64,11 @@ func (s *Step) Decision() *Decision {
 	if s == nil {
 		return nil
 	}
-	s.journal.mu.Lock()
-	defer s.journal.mu.Unlock()
+	s.runLog.mu.Lock()
+	defer s.runLog.mu.Unlock()
 	var last *Decision
 	for {
-		next := s.journal.decisions[s.questionID(s.asked)]
+		next := s.runLog.decisions[s.questionID(s.asked)]
 		if next == nil {
 			return last
 		}
@@ -79,7 +79,7 @@ func (s *Step) Decision() *Decision {
 
 // questionID returns the ID of the step's n-th question.
 func (s *Step) questionID(n int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d", s.journal.lease.ID.Name, s.key, s.about.Digest, n))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d", s.runLog.lease.ID.Name, s.key, s.about.Digest, n))
 	return hex.EncodeToString(sum[:6])
 }
 
@@ -97,7 +97,7 @@ func (s *Step) Park(ctx context.Context, call json.RawMessage, why string) error
 		return fmt.Errorf("its arguments have %d bytes, more than the %d that a person can be asked about",
 			len(call), maxDecision)
 	}
-	j := s.journal
+	j := s.runLog
 	q := Question{
 		ID: s.questionID(s.asked), Run: j.lease.ID.Name, Call: call, Why: why,
 		Asked: time.Now().Round(time.Second), turn: int(j.turn.Load()),
@@ -159,9 +159,9 @@ func (s *Step) Leave() {
 		return
 	}
 	s.left = true
-	s.journal.mu.Lock()
-	defer s.journal.mu.Unlock()
-	s.journal.inFlight--
+	s.runLog.mu.Lock()
+	defer s.runLog.mu.Unlock()
+	s.runLog.inFlight--
 }
 
 // Questions returns the undecided questions of a run, or of all parked runs if the name is empty.

@@ -160,7 +160,7 @@ func TestWhatIsInFlightEndsFirst(t *testing.T) {
 	})
 }
 
-func TestAStepWithoutAJournalCannotWait(t *testing.T) {
+func TestAStepWithoutARunLogCannotWait(t *testing.T) {
 	var none *Step
 	none.Leave()
 	if err := none.Park(t.Context(), nil, ""); !errors.Is(err, ErrCannotWait) || none.Decision() != nil {

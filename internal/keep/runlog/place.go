@@ -10,9 +10,9 @@ import (
 
 // place is a position in a run. Contexts carry it.
 type place struct {
-	journal *Log
-	path    string
-	queue   *queue // of a slot without a step so far, or nil
+	runLog *Log
+	path   string
+	queue  *queue // of a slot without a step so far, or nil
 }
 
 // queue makes the slots of a fan-out begin their first steps in order. A new slot then pays nothing
@@ -32,14 +32,14 @@ func With(ctx context.Context, j *Log) (_ context.Context, cancel func()) {
 	j.mu.Lock()
 	j.end = end
 	j.mu.Unlock()
-	return context.WithValue(ctx, placeKey{}, place{journal: j}), func() { end(nil) }
+	return context.WithValue(ctx, placeKey{}, place{runLog: j}), func() { end(nil) }
 }
 
 // From returns the run log of a context at the root of its run, or nil. Parts of a run that are
 // runs themselves have none.
 func From(ctx context.Context) *Log {
 	if p, ok := ctx.Value(placeKey{}).(place); ok && p.path == "" {
-		return p.journal
+		return p.runLog
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func AtNext(ctx context.Context, name string) context.Context {
 	if !ok {
 		return ctx
 	}
-	return At(ctx, "%s %d", name, p.journal.count(p.path+"/"+name))
+	return At(ctx, "%s %d", name, p.runLog.count(p.path+"/"+name))
 }
 
 // count returns how often it was called for a path before.
@@ -138,7 +138,7 @@ const longPath = 1 << 10
 // key returns the key of the next step at a place.
 func (p place) key(what string) string {
 	path := shortenPath(p.path + "/" + what)
-	return fmt.Sprintf("%s %d", path, p.journal.count(path))
+	return fmt.Sprintf("%s %d", path, p.runLog.count(path))
 }
 
 // shortenPath bounds the length of a path and keeps it unique.

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// exported is a line of a run log that [Export] writes. IsJournal of package trajectory recognises
+// exported is a line of a run log that [Export] writes. IsRunLog of package trajectory recognises
 // how it begins.
 type exported struct {
 	Turn  int             `json:"turn"`
@@ -40,7 +40,7 @@ func Replay(r io.Reader) (*Log, error) {
 	for number := 1; lines.Scan(); number++ {
 		var e exported
 		if err := decodeStrictly(lines.Bytes(), &e); err != nil {
-			return nil, fmt.Errorf("cannot replay the journal: line %d: %w", number, err)
+			return nil, fmt.Errorf("cannot replay the run log: line %d: %w", number, err)
 		}
 		if slices.Contains(replayedKinds, e.Kind) {
 			s.entries = append(s.entries, store.Entry{Turn: e.Turn, Kind: e.Kind, Key: e.Key, Data: e.Data})
@@ -52,7 +52,7 @@ func Replay(r io.Reader) (*Log, error) {
 		err = fmt.Errorf("it has more than %d bytes", maxReplay)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot replay the journal: %w", err)
+		return nil, fmt.Errorf("cannot replay the run log: %w", err)
 	}
 
 	j := &Log{store: s, isNew: true, places: map[string]int{}}
@@ -95,5 +95,5 @@ func (r *replayed) SetState(context.Context, store.Lease, store.State, ...store.
 
 // Blob implements [store.Store].
 func (r *replayed) Blob(context.Context, string) ([]byte, error) {
-	return nil, errors.New("a journal that is replayed has no contents")
+	return nil, errors.New("a run log that is replayed has no contents")
 }

@@ -254,7 +254,7 @@ func TestWhatMustStayTheSameIsCompared(t *testing.T) {
 	})
 }
 
-func TestWithoutAJournalStepsAreNothing(t *testing.T) {
+func TestWithoutARunLogStepsAreNothing(t *testing.T) {
 	ctx := AtNext(At(t.Context(), "turn 1"), "snippet")
 	step, err := Begin(ctx, func() Request { return Request{} })
 	if step != nil || err != nil || From(ctx) != nil {

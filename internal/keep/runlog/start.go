@@ -28,7 +28,7 @@ func StartSnippet(ctx context.Context) (Start, error) {
 	if !ok {
 		return Start{}, nil
 	}
-	j, key := p.journal, shortenPath(p.path)
+	j, key := p.runLog, shortenPath(p.path)
 	if err := j.load(ctx); err != nil {
 		return Start{}, j.stop(err)
 	}

@@ -59,7 +59,7 @@ func TestASnippetBeginsAsItDidBefore(t *testing.T) {
 		}
 	})
 	if got, err := StartSnippet(t.Context()); err != nil || !reflect.DeepEqual(got, Start{}) {
-		t.Errorf("without a journal: %+v, %v", got, err)
+		t.Errorf("without a run log: %+v, %v", got, err)
 	}
 }
 

@@ -24,12 +24,12 @@ const maxAbout = 300
 
 // Step is one step of a run. A nil Step belongs to a run without a run log.
 type Step struct {
-	journal *Log
-	key     string
-	about   about
-	known   *step // nil for none
-	asked   int   // number of questions with a decision
-	left    bool
+	runLog *Log
+	key    string
+	about  about
+	known  *step // nil for none
+	asked  int   // number of questions with a decision
+	left   bool
 }
 
 // step is an entry of a step that an earlier process finished or began.
@@ -79,13 +79,13 @@ func Begin(ctx context.Context, describe func() Request) (*Step, error) {
 		defer p.queue.begun()
 	}
 
-	j := p.journal
+	j := p.runLog
 	if err := j.load(ctx); err != nil {
 		return nil, j.stop(err)
 	}
 
 	r := describe()
-	s := &Step{journal: j, key: p.key(r.What), about: about{r.Digest, texts.Truncate(r.About, maxAbout)}}
+	s := &Step{runLog: j, key: p.key(r.What), about: about{r.Digest, texts.Truncate(r.About, maxAbout)}}
 	if err := s.find(); err != nil {
 		return nil, j.stop(err)
 	}
@@ -110,14 +110,14 @@ func (j *Log) load(ctx context.Context) error {
 	entries, err := j.store.Entries(ctx, j.lease.ID,
 		store.Query{Kinds: replayedKinds, From: j.from})
 	if err != nil {
-		return fmt.Errorf("cannot read the journal of %s: %w", j.lease.ID, err)
+		return fmt.Errorf("cannot read the run log of %s: %w", j.lease.ID, err)
 	}
 
 	j.steps, j.byWhat = map[string]*step{}, map[string][]*step{}
 	j.decisions, j.starts = map[string]*Decision{}, map[string]Start{}
 	for i := range entries {
 		if err := j.take(&entries[i]); err != nil {
-			return fmt.Errorf("cannot read the journal of %s: %s: %w", j.lease.ID, entries[i].Key, err)
+			return fmt.Errorf("cannot read the run log of %s: %s: %w", j.lease.ID, entries[i].Key, err)
 		}
 	}
 	for _, known := range j.steps {
@@ -125,7 +125,7 @@ func (j *Log) load(ctx context.Context) error {
 	}
 
 	if err := j.followPast(ctx); err != nil {
-		return fmt.Errorf("cannot read the journal of %s: %w", j.lease.ID, err)
+		return fmt.Errorf("cannot read the run log of %s: %w", j.lease.ID, err)
 	}
 	j.loaded = true
 	return nil
@@ -167,7 +167,7 @@ func decodeContent(data []byte) (c content, err error) {
 // find finds an earlier process's record of a step: at the same place, or else of a step with the
 // same request. Threads may have swapped places.
 func (s *Step) find() error {
-	j := s.journal
+	j := s.runLog
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	here := j.steps[s.key]
@@ -226,7 +226,7 @@ func (s *Step) End(ctx context.Context, ending any, cost store.Cost) error {
 	if s == nil {
 		return nil
 	}
-	j := s.journal
+	j := s.runLog
 
 	raw, err := json.Marshal(ending)
 	var data []byte
@@ -248,6 +248,6 @@ func (s *Step) Drop(cost store.Cost) {
 	if s == nil || cost == (store.Cost{}) {
 		return
 	}
-	j := s.journal
+	j := s.runLog
 	j.store.Note(j.lease, store.Entry{Turn: int(j.turn.Load()), Kind: kindLost, Key: s.key, Cost: cost})
 }

@@ -136,7 +136,7 @@ func TestTheRecordOfATurnIsBounded(t *testing.T) {
 	})
 }
 
-func TestAnExportedJournalIsReplayed(t *testing.T) {
+func TestAnExportedRunLogIsReplayed(t *testing.T) {
 	var exported bytes.Buffer
 	inProcess(t, t.TempDir(), func(ctx context.Context, p *process) {
 		p.asks(At(ctx, "turn 1"), "a", false)
@@ -148,8 +148,8 @@ func TestAnExportedJournalIsReplayed(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if !trajectory.IsJournal(exported.Bytes()) {
-		t.Errorf("%.80q does not begin as a journal", exported.String())
+	if !trajectory.IsRunLog(exported.Bytes()) {
+		t.Errorf("%.80q does not begin as a run log", exported.String())
 	}
 
 	j, err := Replay(&exported)

@@ -15,9 +15,9 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// IsJournal reports whether a file that starts like this is the log of a run, as written by rlm
+// IsRunLog reports whether a file that starts like this is the log of a run, as written by rlm
 // runs export.
-func IsJournal(begin []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(begin), []byte(`{"turn":`)) }
+func IsRunLog(begin []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(begin), []byte(`{"turn":`)) }
 
 // Kept is a line of a record as stored in the run log.
 type Kept struct {
@@ -201,7 +201,7 @@ func (r *Rebuilt) Each(take func(file string, line []byte) error) (notes []strin
 
 		if turn.LeftOut > 0 {
 			notes = append(notes,
-				fmt.Sprintf("turn %d: %d lines were too much for the journal", turn.number, turn.LeftOut))
+				fmt.Sprintf("turn %d: %d lines were too much for the run log", turn.number, turn.LeftOut))
 		}
 	}
 	return notes, nil
@@ -210,7 +210,7 @@ func (r *Rebuilt) Each(take func(file string, line []byte) error) (notes []strin
 // Write writes the record to a new or empty folder.
 func (r *Rebuilt) Write(dir string) (notes []string, err error) {
 	if r.IsEmpty() {
-		return nil, errors.New("the journal has no record: an earlier version of rlm wrote it, or no turn has ended")
+		return nil, errors.New("the run log has no record: an earlier version of rlm wrote it, or no turn has ended")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

@@ -120,7 +120,7 @@ func TestARecordIsWrittenIntoAnEmptyFolder(t *testing.T) {
 	}
 }
 
-func TestAJournalCannotLeaveTheFolder(t *testing.T) {
+func TestARunLogCannotLeaveTheFolder(t *testing.T) {
 	for _, file := range []string{
 		"", "../trajectory.jsonl", "/trajectory.jsonl", "sub_0001/../../trajectory.jsonl", "sub_1/trajectory.jsonl",
 		"sub_0001", "trajectory.jsonl/", "trajectory.jsonl\x00", strings.Repeat("sub_0001/", 40) + "trajectory.jsonl",

@@ -142,7 +142,7 @@ type desk struct {
 	entry  os.FileInfo // of the copy in the folder
 }
 
-const deskPrefix = "work-"
+const deskPrefix = "rlm-work-"
 
 // newDesk returns nil without a cache, or if there is no place for a desk.
 func (c *Cache) newDesk() *desk {
@@ -152,7 +152,7 @@ func (c *Cache) newDesk() *desk {
 
 	dir, err := os.MkdirTemp(c.Dir, deskPrefix)
 	if err != nil { // the cache may be read-only
-		if dir, err = os.MkdirTemp("", "rlm-"+deskPrefix); err == nil {
+		if dir, err = os.MkdirTemp("", deskPrefix); err == nil {
 			err = checkPrivate(dir)
 		}
 	}
@@ -311,10 +311,20 @@ const deskAge = time.Hour
 // sweep removes the desks and the unfinished files of killed processes.
 func (c *Cache) sweep() {
 	desks, _ := filepath.Glob(filepath.Join(c.Dir, deskPrefix+"*"))
-	files, _ := filepath.Glob(filepath.Join(c.Dir, "*", newPrefix+"*"))
-	for _, dir := range append(desks, files...) {
+	for _, dir := range desks {
 		if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > deskAge {
 			_ = os.RemoveAll(dir) // the next process tries again
+		}
+	}
+
+	// The folder may be one that the user has for other things, too.
+	for _, dir := range []string{CodeDir, ImageDir} {
+		files, _ := filepath.Glob(filepath.Join(c.Dir, dir, newPrefix+"*"))
+		for _, file := range files {
+			info, err := os.Lstat(file)
+			if err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > deskAge {
+				_ = os.Remove(file)
+			}
 		}
 	}
 }

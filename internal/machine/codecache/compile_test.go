@@ -3,11 +3,13 @@ package codecache
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 )
@@ -85,5 +87,33 @@ func TestPlantedCode(t *testing.T) {
 	}
 	if _, logged := compiled(t, dir); logged != "" {
 		t.Errorf("the code was not made anew: %s", logged)
+	}
+}
+
+// TestSweepLeavesFoldersOfTheUser: the cache may lie in a folder that has other things, too.
+func TestSweepLeavesFoldersOfTheUser(t *testing.T) {
+	dir := t.TempDir()
+	long := time.Now().Add(-2 * deskAge)
+	own := []string{
+		filepath.Join(dir, "project", "new-feature", "text"), filepath.Join(dir, "work-notes", "text"),
+		filepath.Join(dir, CodeDir, "new-folder", "text"),
+	}
+	unfinished := filepath.Join(dir, CodeDir, newPrefix+"1")
+	for _, path := range append(own, unfinished) {
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600),
+			os.Chtimes(path, long, long), os.Chtimes(filepath.Dir(path), long, long))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	(&Cache{Dir: dir}).sweep()
+	for _, path := range own {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(unfinished); err == nil {
+		t.Error("an unfinished file stays")
 	}
 }

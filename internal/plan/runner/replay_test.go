@@ -252,7 +252,7 @@ func TestARejectionUnaskedWithoutCallsGoesOn(t *testing.T) {
 	}
 }
 
-func TestTheJournalTellsCallsApart(t *testing.T) {
+func TestTheReplayTellsCallsApart(t *testing.T) {
 	call := func(f string, args ...string) tiers.Call {
 		c := tiers.Call{Function: f, Named: map[string]tiers.Value{}}
 		for _, a := range args {

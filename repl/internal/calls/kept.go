@@ -95,7 +95,7 @@ func (a *Ask) keep(ctx context.Context, step *runlog.Step, e ending, err error) 
 func (c *Caller) repeat(ctx context.Context, a Ask, kept json.RawMessage) (llm.Response, room, error) {
 	e, err := decodeEnding(kept)
 	if err != nil {
-		return llm.Response{}, room{}, fmt.Errorf("cannot read the journal: %w", err)
+		return llm.Response{}, room{}, fmt.Errorf("cannot read the run log: %w", err)
 	}
 	err = e.err()
 	c.Ledger.Book(e.Used)

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-func TestAnEndingOfAJournalIsChecked(t *testing.T) {
+func TestAnEndingOfARunLogIsChecked(t *testing.T) {
 	whole := ending{
 		Room: room{Tokens: 10, IsShort: true}, Used: ledger.Spending{Calls: 1, InputTokens: 5, USD: 0.25},
 		Response: llm.Response{Text: "yes", Model: "m", Finish: llm.FinishLength, Usage: llm.Usage{InputTokens: 5}},

@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"context"
+	"fmt"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,7 +29,7 @@ func Run[T any](
 			ctx, ended := slot(i)
 			defer ended()
 			if slots[i].Err = context.Cause(ctx); slots[i].Err == nil {
-				slots[i].Value, slots[i].Err = f(ctx, i)
+				slots[i].Value, slots[i].Err = contain(ctx, i, f)
 			}
 			return nil
 		})
@@ -36,4 +37,16 @@ func Run[T any](
 
 	_ = group.Wait() // no slot returns an error: each stores its own
 	return slots
+}
+
+// contain calls f and turns a panic into an error: it must not end the host.
+func contain[T any](
+	ctx context.Context, i int, f func(ctx context.Context, i int) (T, error),
+) (value T, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("operation %d panicked: %v", i, r)
+		}
+	}()
+	return f(ctx, i)
 }

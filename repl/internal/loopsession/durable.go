@@ -68,7 +68,7 @@ func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, e
 func (s *Session) repeat(call *tiers.Call, kept json.RawMessage) (tiers.Value, error) {
 	e, err := decodeToolEnding(kept)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the journal: %w", err)
+		return nil, fmt.Errorf("cannot read the run log: %w", err)
 	}
 	s.account.book(e.Used)
 	s.account.report(call, &e, 0)

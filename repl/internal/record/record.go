@@ -68,9 +68,9 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBl
 //
 // A run with a run log keeps its record there. The files in its folder then follow the run log.
 type Trace struct {
-	files   *files      // of all loops, nil without files
-	journal *runlog.Log // nil without a run log
-	folder  string      // of the loop, relative to the root's: "" or such as "sub_0001/"
+	files  *files      // of all loops, nil without files
+	runLog *runlog.Log // nil without a run log
+	folder string      // of the loop, relative to the root's: "" or such as "sub_0001/"
 
 	mu       sync.Mutex
 	children int
@@ -81,8 +81,8 @@ type Trace struct {
 // the folder holds the record of another run. With a run log, dir may be empty for no folder.
 // Without either, it returns nil.
 func Open(ctx context.Context, dir string) (*Trace, error) {
-	t := &Trace{journal: runlog.From(ctx)}
-	if dir == "" && t.journal == nil {
+	t := &Trace{runLog: runlog.From(ctx)}
+	if dir == "" && t.runLog == nil {
 		return nil, nil //nolint:nilnil // documented: a nil Trace writes nothing
 	}
 
@@ -100,7 +100,7 @@ func Open(ctx context.Context, dir string) (*Trace, error) {
 // begin creates the files of the root. When a run resumes, a folder that an earlier process of
 // the same run wrote is rewritten.
 func (t *Trace) begin(ctx context.Context) error {
-	if t.journal == nil {
+	if t.runLog == nil {
 		return t.files.begin()
 	}
 
@@ -109,14 +109,14 @@ func (t *Trace) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	owned := t.journal.Name() + " in " + dir // a fork has another name
+	owned := t.runLog.Name() + " in " + dir // a fork has another name
 
-	known, err := t.journal.Pinned(ctx, pin)
+	known, err := t.runLog.Pinned(ctx, pin)
 	if err != nil {
 		return err
 	}
 	f := &follower{files: t.files, isKnown: known == owned}
-	t.journal.Follow(f)
+	t.runLog.Follow(f)
 	if f.isKnown {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (t *Trace) begin(ctx context.Context) error {
 	if err := t.files.checkNew(); err != nil {
 		return err
 	}
-	if err := t.journal.Pin(ctx, pin, owned, true); err != nil {
+	if err := t.runLog.Pin(ctx, pin, owned, true); err != nil {
 		return err
 	}
 	return t.files.begin()
@@ -138,8 +138,8 @@ func (t *Trace) Child() (*Trace, error) {
 	if t == nil {
 		return nil, nil //nolint:nilnil // documented: a nil Trace writes nothing
 	}
-	child := &Trace{files: t.files, journal: t.journal, folder: t.next()}
-	if t.journal == nil {
+	child := &Trace{files: t.files, runLog: t.runLog, folder: t.next()}
+	if t.runLog == nil {
 		if err := t.files.add(child.folder + trajectory.File); err != nil {
 			return nil, fmt.Errorf("cannot write the record of a sub-loop: %w", err)
 		}
@@ -183,9 +183,9 @@ func (t *Trace) write(k trajectory.Kept, line any) {
 		}
 		return
 	}
-	if t.journal == nil {
+	if t.runLog == nil {
 		t.files.write(k.File, k.Line)
-	} else if !t.journal.Trace(&k) && k.Prompt != nil {
+	} else if !t.runLog.Trace(&k) && k.Prompt != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.prompt = nil // the next line cannot build on this one
@@ -227,7 +227,7 @@ func (t *Trace) Turn(i Iteration) {
 	}
 
 	k := trajectory.Kept{File: t.folder + trajectory.File}
-	if messages, ok := i.Prompt.([]llm.Message); ok && t.journal != nil {
+	if messages, ok := i.Prompt.([]llm.Message); ok && t.runLog != nil {
 		k.Prompt = t.shorten(messages)
 	}
 	if k.Prompt != nil {
@@ -283,8 +283,8 @@ func (t *Trace) Close() (err error) {
 	switch {
 	case t == nil:
 		return nil
-	case t.folder == "" && t.journal != nil:
-		t.journal.EndTrace()
+	case t.folder == "" && t.runLog != nil:
+		t.runLog.EndTrace()
 	}
 	if t.files == nil {
 		return nil

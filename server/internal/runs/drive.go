@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -65,6 +66,12 @@ func (m *Manager) answer(l *live, profile *Profile) (outcome rlm.Outcome, err er
 }
 
 func (m *Manager) tryAnswer(l *live, profile *Profile) (outcome rlm.Outcome, err error) {
+	defer func() {
+		if r := recover(); r != nil { // one run must not end the server
+			m.Log.Error("a run panicked", "run", l.record.ID, "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the run failed: %v", r)
+		}
+	}()
 	task, closeContexts, err := m.task(l, profile)
 	if err != nil {
 		return outcome, err

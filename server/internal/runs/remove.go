@@ -29,7 +29,7 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 // remove deletes the record of a run last, so that a failed removal can be repeated. Its cost
 // stays in the spending of its key.
 func (m *Manager) remove(ctx context.Context, id string) error {
-	if err := m.removeJournal(ctx, id); err != nil {
+	if err := m.removeRunLog(ctx, id); err != nil {
 		return err
 	}
 	return m.Contents.Remove(ctx, folder(id), func(tx *sql.Tx) error {
@@ -45,8 +45,8 @@ func (m *Manager) remove(ctx context.Context, id string) error {
 	})
 }
 
-// removeJournal deletes the log of a run.
-func (m *Manager) removeJournal(ctx context.Context, id string) error {
+// removeRunLog deletes the log of a run.
+func (m *Manager) removeRunLog(ctx context.Context, id string) error {
 	err := m.Engine.RemoveRun(ctx, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) { // it may never have begun
 		return busy(err)

@@ -142,7 +142,7 @@ func (m *Manager) repeated(ctx context.Context, tenant string, r *Request) (run 
 func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, m.removeJournal(ctx, record.ID))
+			err = errors.Join(err, m.removeRunLog(ctx, record.ID))
 		}
 	}()
 	digest, err := r.digest()

@@ -227,7 +227,7 @@ func modelSettings(c *Config) []Setting {
 			"JSON object whose members are added to each request; a list sets one for each depth, null for none"),
 		row(Models, "record", text{&c.Record}, "", "file to write every model call to"),
 		row(Models, "replay", text{&c.Replay}, "",
-			"file of recorded calls, or journal of rlm runs export, that answers in place of all models"),
+			"file of recorded calls, or run log of rlm runs export, that answers in place of all models"),
 		row(Models, "request_timeout", span{&c.RequestTimeout, false}, "10m",
 			"time limit of one attempt of a model call"),
 		row(Models, "request_attempts", whole{&c.RequestAttempts, 1, 100}, "5",

@@ -42,7 +42,7 @@ func (n *nameFlag) begin(e *cli.Env, cmd *cobra.Command, given, question string)
 	}
 	if file := openReplay(e); file != nil {
 		_ = file.Close()
-		return cli.Usage(errors.New("a run that replays a journal keeps nothing: omit --name"))
+		return cli.Usage(errors.New("a run that replays a run log keeps nothing: omit --name"))
 	}
 	dir, err := wiring.StoreFolder(e)
 	switch {
@@ -98,7 +98,7 @@ func openReplay(e *cli.Env) *os.File {
 	}
 	begin := make([]byte, 16)
 	n, _ := io.ReadFull(file, begin)
-	if _, err := file.Seek(0, io.SeekStart); err != nil || !trajectory.IsJournal(begin[:n]) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil || !trajectory.IsRunLog(begin[:n]) {
 		_ = file.Close()
 		return nil
 	}

@@ -143,8 +143,8 @@ func showRun(ctx context.Context, e *cli.Env, engine *rlm.Engine, name string, a
 func newRunsExport(e *cli.Env) *cobra.Command {
 	var out, trace string
 	cmd := &cobra.Command{
-		Use: "export NAME", Short: "Write the journal of a named run as lines of JSON", Args: oneName,
-		Long: `Write the journal of a named run as lines of JSON: each call with its request, reply and
+		Use: "export NAME", Short: "Write the run log of a named run as lines of JSON", Args: oneName,
+		Long: `Write the run log of a named run as lines of JSON: each call with its request, reply and
 cost, and each turn. So the file contains the prompts and replies of the run.
 
 --trace writes the record of the run instead, as "rlm ask --trace" does.`,
@@ -173,8 +173,8 @@ cost, and each turn. So the file contains the prompts and replies of the run.
 	return cmd
 }
 
-// readJournal passes the log of a run to read, as JSON lines.
-func readJournal(ctx context.Context, e *cli.Env, name string, read func(io.Reader) error) error {
+// readRunLog passes the log of a run to read, as JSON lines.
+func readRunLog(ctx context.Context, e *cli.Env, name string, read func(io.Reader) error) error {
 	return wiring.WithRuns(e, func(engine *rlm.Engine) error {
 		if _, err := engine.ShowRun(ctx, name); err != nil {
 			return err
@@ -189,8 +189,8 @@ func readJournal(ctx context.Context, e *cli.Env, name string, read func(io.Read
 
 // exportTrace writes the record of a run into a folder.
 func exportTrace(ctx context.Context, e *cli.Env, name, folder string) error {
-	return readJournal(ctx, e, name, func(journal io.Reader) error {
-		record, notes, err := traces.ReadRunLog(journal)
+	return readRunLog(ctx, e, name, func(runLog io.Reader) error {
+		record, notes, err := traces.ReadRunLog(runLog)
 		if err != nil {
 			return err
 		}

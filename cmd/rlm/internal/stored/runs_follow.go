@@ -26,7 +26,7 @@ const showLong = `Show the turns of a named run and their cost.
 --follow prints each step of the run when it begins and ends, also while another process works
 on the run. It stops when the run ends, waits for a decision, or loses its process, with the exit
 code that "rlm ask" has then: 0 for an answer, 8 for a decision, 130 for a run that is
-interrupted. With --json, each entry of the journal is a line, as "rlm runs export" writes it.`
+interrupted. With --json, each entry of the run log is a line, as "rlm runs export" writes it.`
 
 // followPause is the interval at which a followed run is read.
 const followPause = 250 * time.Millisecond

@@ -54,8 +54,8 @@ func openTrace(ctx context.Context, e *cli.Env, name string) (folder *traces.Fol
 		return traces.OpenRunLog(file)
 	}
 
-	failed := readJournal(ctx, e, name, func(journal io.Reader) error {
-		folder, err = traces.OpenRunLog(journal)
+	failed := readRunLog(ctx, e, name, func(runLog io.Reader) error {
+		folder, err = traces.OpenRunLog(runLog)
 		return err
 	})
 	if failed != nil {

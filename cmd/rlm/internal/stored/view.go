@@ -21,7 +21,7 @@ const viewLong = `Show runs in a browser: the tree of loops, turns, snippets and
 times, tokens and cost.
 
 A RUN is the name of a stored run ("rlm ask --name"), a folder that --trace wrote, a folder of
-such folders, or a file: a trajectory, or a journal of "rlm runs export". Without RUN, the
+such folders, or a file: a trajectory, or a run log of "rlm runs export". Without RUN, the
 viewer shows all stored runs. The page follows a run that has not ended.
 
 The viewer prints its address. Only this machine can reach the address, and a part of it is

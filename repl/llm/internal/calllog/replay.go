@@ -38,7 +38,7 @@ func Load(path string) (*Replay, error) {
 	defer file.Close()
 
 	lines := bufio.NewReader(file)
-	if begin, _ := lines.Peek(16); trajectory.IsJournal(begin) {
+	if begin, _ := lines.Peek(16); trajectory.IsRunLog(begin) {
 		return &Replay{}, nil
 	}
 	replay, err := Parse(lines)
