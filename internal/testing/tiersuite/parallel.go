@@ -20,8 +20,7 @@ const (
 // Style is a style of parallel programs: a snippet that makes 64 host calls.
 type Style struct{ Name, Source string }
 
-// Answering is a host that answers llm_query(p) with "re: " + p when the function returns. The
-// function receives the number of the snippet.
+// ListStyles returns the styles, and the snippet that prepares a session for them.
 func ListStyles(t *testing.T) (prepare string, styles []Style) {
 	t.Helper()
 	prepare, text, _ := strings.Cut(readFixture(t, stylesFile), kindMark)

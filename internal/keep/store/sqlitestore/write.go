@@ -22,7 +22,7 @@ type write struct {
 // maxGroup bounds the changes that share a transaction.
 const maxGroup = 256
 
-// Watch, if set, is called before and after each transaction reaches the disk. Tests end the
+// Watch is called, if set, before and after each transaction reaches the disk. Tests end the
 // process there.
 var Watch atomic.Pointer[func()]
 
