@@ -90,7 +90,7 @@ func TestAListLeadsToRuns(t *testing.T) {
 		t.Errorf("%d runs", n)
 	}
 
-	b.Do(chromedp.Click(`//a[contains(., "run log")]`), chromedp.WaitVisible(".row"))
+	b.Do(chromedp.Click(`//a[contains(., "journal")]`), chromedp.WaitVisible(".row"))
 	b.Do(chromedp.Click("#all"), chromedp.WaitVisible(".runlink"))
 	b.Do(chromedp.SendKeys("#filter", "record"))
 	b.Wait(`document.querySelectorAll('.runlink').length === 1`)

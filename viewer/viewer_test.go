@@ -98,7 +98,7 @@ func TestARunLogIsATree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, outline(run), golden(t, "run log.txt"))
+	check(t, outline(run), golden(t, "journal.txt"))
 }
 
 // TestEventsAreATree: a program with the events of a run in memory builds the same tree.
