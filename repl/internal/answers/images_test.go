@@ -55,7 +55,7 @@ func TestImagesReachTheQuery(t *testing.T) {
 		{named("llm_query", `"p"`, encodeImages(make([]string, 21)...)), "21 images, but at most 20"},
 		{
 			named("llm_query", `"p"`, encodeImages("<svg/>")),
-			"image 0: it is not a picture that models take (application/octet-stream",
+			"image 0: it is not a picture that models take (text/plain",
 		},
 		{named("llm_query", `"p"`, encodeImages("")), "image 0: it is not a picture"},
 		{named("llm_query", `"p"`, `["%"]`), "image 0: it is not base64"},
