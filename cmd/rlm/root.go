@@ -113,6 +113,9 @@ type subCommand struct {
 	make func(e *cli.Env) *cobra.Command
 }
 
+// aliases are further names of commands.
+var aliases = map[string]string{"run": "ask"}
+
 // listCommands returns the sub-commands. One of them, runs resume, creates others.
 func listCommands() []subCommand {
 	return []subCommand{
@@ -151,7 +154,7 @@ func makeCommands(e *cli.Env, args []string) []*cobra.Command {
 	commands := listCommands()
 	if len(args) > 0 && args[0] != setup.Manual {
 		for _, c := range commands {
-			if c.name == args[0] {
+			if c.name == args[0] || aliases[args[0]] == c.name {
 				return []*cobra.Command{c.make(e)}
 			}
 		}

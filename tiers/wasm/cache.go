@@ -37,14 +37,14 @@ var errNotCached = errors.New("the machine code is not in the cache")
 
 // cachedCode maps the machine code in the cache, and then verifies it.
 func (o Options) cachedCode() (code *aot.Program, err error) {
+	if o.CacheDir == "" {
+		return nil, errNotCached
+	}
 	cache, err := codecache.Look(o.CacheDir, o.Log)
 	if err != nil {
 		return nil, err
 	}
 
-	if o.codePath() == "" {
-		return nil, errNotCached
-	}
 	isFound := cache.Fetch(o.codePath(), codeSum(), func(f *codecache.File) error {
 		file, offset := f.Take()
 		defer file.Close()

@@ -113,6 +113,7 @@ func (e *engine) load(ctx context.Context, key string) (isCached bool, err error
 	})
 	e.program, err = e.loadProgram(ctx)
 	group.Wait()
+	drop(ahead.Swap(nil)) // the image was cached, although the code was not
 	if err != nil {
 		return false, fmt.Errorf("cannot prepare the interpreter: %w", err)
 	}

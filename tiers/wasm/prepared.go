@@ -45,6 +45,7 @@ var errStale = errors.New("the program has no image of this version of the Pytho
 func (e *engine) adoptPrepared() error {
 	unpacked := ahead.Swap(nil)
 	if unpacked == nil || unpacked.key != e.options.sourcesKey() {
+		drop(unpacked)
 		unpacked = e.options.unpack()
 	}
 	<-unpacked.done
@@ -68,6 +69,18 @@ type unpacking struct {
 
 // ahead is the image that unpackAhead started to build, until an engine takes it.
 var ahead atomic.Pointer[unpacking]
+
+// drop closes an image that no engine takes, once it is built.
+func drop(u *unpacking) {
+	if u == nil {
+		return
+	}
+	go func() {
+		if <-u.done; u.image != nil {
+			_ = u.image.close() // nobody has used it
+		}
+	}()
+}
 
 // unpackAhead starts to unpack the image while this goroutine unpacks the machine code.
 func (o Options) unpackAhead() { ahead.Store(o.unpack()) }

@@ -3,6 +3,8 @@ package fanout
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,37 +18,35 @@ type Slot[T any] struct {
 }
 
 // Run calls f for 0 to n-1, at most limit at a time, and returns the outcomes in order. A failed
-// slot does not stop the others. When ctx ends, slots that have not started fail with its cause.
+// slot does not stop the others. A panic of f reaches the caller, who may contain it. When ctx ends, slots that have not started fail with its cause.
 func Run[T any](
 	ctx context.Context, n, limit int, f func(ctx context.Context, i int) (T, error),
 ) []Slot[T] {
 	slots := make([]Slot[T], n)
 	var group errgroup.Group
+	var broken atomic.Pointer[string] // the first panic
 	group.SetLimit(max(1, limit))
 	slot := runlog.Slots(ctx, n)
 	for i := range n {
 		group.Go(func() error {
 			ctx, ended := slot(i)
 			defer ended()
+			defer func() {
+				if p := recover(); p != nil {
+					text := fmt.Sprintf("%v\n%s", p, debug.Stack())
+					broken.CompareAndSwap(nil, &text)
+				}
+			}()
 			if slots[i].Err = context.Cause(ctx); slots[i].Err == nil {
-				slots[i].Value, slots[i].Err = contain(ctx, i, f)
+				slots[i].Value, slots[i].Err = f(ctx, i)
 			}
 			return nil
 		})
 	}
 
 	_ = group.Wait() // no slot returns an error: each stores its own
+	if p := broken.Load(); p != nil {
+		panic(*p)
+	}
 	return slots
-}
-
-// contain calls f and turns a panic into an error: it must not end the host.
-func contain[T any](
-	ctx context.Context, i int, f func(ctx context.Context, i int) (T, error),
-) (value T, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("operation %d panicked: %v", i, r)
-		}
-	}()
-	return f(ctx, i)
 }

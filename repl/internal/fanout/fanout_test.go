@@ -3,6 +3,7 @@ package fanout
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -37,4 +38,19 @@ func TestFanOutKeepsOrderAndFailures(t *testing.T) {
 			t.Errorf("a slot ran after the end: %+v", s)
 		}
 	}
+}
+
+// TestAPanicReachesTheCaller: in a goroutine of its own it would end the process.
+func TestAPanicReachesTheCaller(t *testing.T) {
+	defer func() {
+		if p, _ := recover().(string); !strings.HasPrefix(p, "two") {
+			t.Errorf("the caller gets %q", p)
+		}
+	}()
+	Run(t.Context(), 4, 2, func(_ context.Context, i int) (int, error) {
+		if i == 2 {
+			panic("two")
+		}
+		return i, nil
+	})
 }

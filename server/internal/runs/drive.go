@@ -69,7 +69,7 @@ func (m *Manager) tryAnswer(l *live, profile *Profile) (outcome rlm.Outcome, err
 	defer func() {
 		if r := recover(); r != nil { // one run must not end the server
 			m.Log.Error("a run panicked", "run", l.record.ID, "panic", r, "stack", string(debug.Stack()))
-			err = fmt.Errorf("the run failed: %v", r)
+			err = errors.New("the run failed: the log of the server has the reason")
 		}
 	}()
 	task, closeContexts, err := m.task(l, profile)
