@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// approvedTurns call a tool that needs approval, two calls at once beside a model call, and
+// approvedTurns call a tool that needs approval, two calls at once during a model call, and
 // continue.
 var approvedTurns = []string{
 	"```repl\nfrom concurrent.futures import ThreadPoolExecutor\ndef send(to):\n    try:\n        return mail(to)\n" +

@@ -14,10 +14,9 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/internal/snippet/protocol"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -46,7 +45,7 @@ func (c Context) As(variable string) Context {
 // 64 KiB are not UTF-8 is refused, and so is a PDF. Other texts are passed unchanged, including
 // HTML, mail and files that .gitignore excludes: [github.com/rlmhq/rlm/inputs.Files] converts
 // documents to text, reads archives, compressed files and other encodings, and leaves ignored
-// files out.
+// files out. Both leave files of secrets, such as .env, out of a folder.
 func File(path string) Context {
 	return ContextOf(path, func(context.Context) (tiers.Input, error) {
 		info, err := os.Stat(path)
@@ -67,6 +66,12 @@ func File(path string) Context {
 // openFolder opens a folder of plain texts. Any other file is an error when a snippet reads it.
 func openFolder(path string) (tiers.Input, error) {
 	dir, err := bigtext.OpenFiles(path, []string{"."}, bigtext.Selection{
+		Skip: func(name string, isDir bool) string {
+			if !isDir && bigtext.IsSecret(name) {
+				return bigtext.Secrets
+			}
+			return ""
+		},
 		Load: func(_ context.Context, text *bigtext.Text) (*bigtext.Text, error) {
 			if err := checkPlain(text); err != nil {
 				return nil, errors.Join(err, text.Close())
@@ -88,7 +93,7 @@ func openFolder(path string) (tiers.Input, error) {
 	return tiers.Input{Dir: dir, Notes: notes}, nil
 }
 
-// plainInput makes an input of a plain text. It owns the text.
+// plainInput makes an input from a plain text. It owns the text.
 func plainInput(text *bigtext.Text) (tiers.Input, error) {
 	err := checkPlain(text)
 	if text.Size() == 0 {
@@ -254,8 +259,8 @@ func describeInvalid(ctx context.Context, text *bigtext.Text) string {
 
 	bytes, see := "1 byte is", "it as one of"
 	if invalid > 1 {
-		bytes, see = humanize.Comma(invalid)+" bytes are", "them as"
+		bytes, see = quantity.Comma(invalid)+" bytes are", "them as"
 	}
 	return fmt.Sprintf("%s not UTF-8, the first at byte %s; the snippet sees %s U+DC80 to U+DCFF",
-		bytes, humanize.Comma(first), see)
+		bytes, quantity.Comma(first), see)
 }

@@ -24,7 +24,7 @@ type TierStatus struct {
 	Languages []tiers.Language `json:"languages"`
 	Isolation string           `json:"isolation"`
 	Features  []tiers.Feature  `json:"features"`
-	// Modules is how many Python modules snippets can import, 0 if unknown.
+	// Modules is the number of Python modules that snippets can import, 0 if unknown.
 	Modules int `json:"modules"`
 	// Shown lists the folders and files of this host that snippets can read. Hidden lists folders
 	// with modules that snippets cannot read, each with the reason.

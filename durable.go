@@ -18,6 +18,10 @@ type keptRun struct {
 	name  string // empty for a run that is not durable
 	begun json.RawMessage
 
+	// notKept is called with trouble of the store, which then does not concern the run; nil if it
+	// does.
+	notKept func(error)
+
 	// These must stay the same. A fork may have a different title, which is the question.
 	loop, title, contexts string
 }
@@ -32,8 +36,15 @@ func (e *Engine) keepRun(
 		return err
 	}
 	j, err := e.openRunLog(ctx, &k)
-	if err != nil {
+	switch {
+	case err != nil && k.notKept != nil && ctx.Err() == nil:
+		k.notKept(err)
+		_, _, err := loop(ctx)
+		return err
+	case err != nil:
 		return refuse(ctx, fmt.Errorf("cannot keep the run: %w", err))
+	case k.notKept != nil:
+		j.Spare(k.notKept)
 	}
 
 	ctx, cancel := runlog.With(ctx, j)

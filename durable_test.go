@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,7 +85,7 @@ type durableRun struct {
 	notes int // by the tool
 }
 
-// process answers the question in its own engine, which breaks off after most calls.
+// process answers the question in its own engine, and interrupts it after that many calls.
 func (d *durableRun) process(t *testing.T, most int, change func(*rlm.Task)) (rlm.Outcome, error) {
 	t.Helper()
 	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: store.Folder(d.dir)})
@@ -169,6 +170,60 @@ func TestAFinishedRunCostsNothingAgain(t *testing.T) {
 	if err != nil || string(second.Answer) != string(first.Answer) || d.model.sum() != before {
 		t.Errorf("%+v, %v, %d calls more", second, err, d.model.sum()-before)
 	}
+	if second.Turns != first.Turns {
+		t.Errorf("it had %d turns, and now has %d", first.Turns, second.Turns)
+	}
+}
+
+// TestAnAnsweredRunHasAllItsTurns: the turn with the answer is committed like the others, and a
+// fork at it answers another question.
+func TestAnAnsweredRunHasAllItsTurns(t *testing.T) {
+	d := newDurableRun(t)
+	d.model.turns = []string{"```repl\nx = 1\n```", "```repl\nFINAL(x + 1)\n```"}
+	first, err := d.process(t, 1000, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: store.Folder(d.dir)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	runs, err := engine.Runs(t.Context(), rlm.RunFilter{})
+	if err != nil || len(runs) != 1 || runs[0].Turns != first.Turns {
+		t.Fatalf("%+v, %v, want %d turns", runs, err, first.Turns)
+	}
+
+	if err := engine.ForkRun(t.Context(), "a", first.Turns, rlm.StoredRun{Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	again := func(question string) rlm.Outcome {
+		d.model.asked = map[string]int{}
+		d.model.turns = append(slices.Repeat([]string{""}, first.Turns), "```repl\nFINAL('other')\n```")
+		outcome, err := d.process(t, 1000, func(task *rlm.Task) {
+			task.Name = "b"
+			if question != "" {
+				task.Config.Question = question
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return outcome
+	}
+	if outcome := again(""); string(outcome.Answer) != string(first.Answer) || d.model.sum() != 0 {
+		t.Errorf("the same question: %+v, %v", outcome, d.model.asked)
+	}
+	if err := engine.RemoveRun(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.ForkRun(t.Context(), "a", first.Turns, rlm.StoredRun{Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	outcome := again("another?")
+	if string(outcome.Answer) != `"other"` || d.model.sum() != 1 || outcome.Turns != first.Turns+1 {
+		t.Errorf("another question: %+v, %v", outcome, d.model.asked)
+	}
 }
 
 func TestAnotherCourseIsStoppedBeforeItPays(t *testing.T) {
@@ -203,7 +258,7 @@ func TestAnotherCourseIsStoppedBeforeItPays(t *testing.T) {
 	}
 }
 
-// TestASnippetTakesTheSameCourseAgain has a snippet whose calls depend on the clock and on chance.
+// TestASnippetTakesTheSameCourseAgain runs a snippet whose calls depend on the clock and on chance.
 func TestASnippetTakesTheSameCourseAgain(t *testing.T) {
 	turns := []string{
 		"```repl\nimport os, random, time, uuid\nmark = f'{time.time()} {uuid.uuid4()} {os.urandom(4).hex()}'\n" +

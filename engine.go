@@ -205,21 +205,6 @@ func (e *Engine) Warm(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Detect returns the language of a snippet: Python, unless the snippet is invalid Python and valid
-// Go, and contains something that only Go has.
-func (e *Engine) Detect(ctx context.Context, source string) tiers.Language {
-	v, err := e.analyser.Analyse(ctx, source)
-	if err != nil || v.Invalid == nil {
-		return tiers.Python
-	}
-
-	v, err = e.analysers[tiers.Go].Analyse(ctx, source)
-	if err == nil && v.Needs != nil && v.Needs.Telling {
-		return tiers.Go
-	}
-	return tiers.Python
-}
-
 // Opener returns a function that opens runners, which run the snippets of one session. It is
 // for loops built on package repl; [Engine.Ask] and the other loops do not need it. The
 // caller closes each runner before the engine, and keeps its inputs open until then.

@@ -22,7 +22,7 @@ const (
 	earlierWidth = 16
 )
 
-// BenchmarkSubCalls has a snippet make 1,000 sub-calls over HTTP to a server on loopback,
+// BenchmarkSubCalls runs a snippet that makes 1,000 sub-calls over HTTP to a server on loopback,
 // alternating between the default width and the earlier one. "ideal" is the ratio of the time at
 // the default width to the ideal time, in which waves of calls cost only the server's time.
 func BenchmarkSubCalls(b *testing.B) {

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/plan/runner"
 	"github.com/rlmhq/rlm/internal/snippet/slots"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -32,7 +31,7 @@ func (b *budget) admit(limits tiers.Limits) (release func(), err error) {
 	defer b.mu.Unlock()
 	if b.most > 0 && need > b.most-b.lent {
 		return nil, fmt.Errorf("%w: the session may use %s, and %s of %s are free", ErrBusy,
-			formatBytes(need), formatBytes(b.most-b.lent), formatBytes(b.most))
+			quantity.IBytes(need), quantity.IBytes(b.most-b.lent), quantity.IBytes(b.most))
 	}
 
 	b.lent += need
@@ -41,10 +40,6 @@ func (b *budget) admit(limits tiers.Limits) (release func(), err error) {
 		defer b.mu.Unlock()
 		b.lent -= need
 	}), nil
-}
-
-func formatBytes(n int64) string {
-	return humanize.IBytes(uint64(n)) //nolint:gosec // not negative
 }
 
 // loopRunner is the runner of a loop's session. It takes slots and counts against the memory

@@ -125,7 +125,7 @@ func TestSnippetsRunBesideEndlessOnes(t *testing.T) {
 	wait.Wait()
 }
 
-// TestASnippetThatWaitsLeavesItsProcessor has one processor and a host function that runs a
+// TestASnippetThatWaitsLeavesItsProcessor uses one processor and a host function that runs a
 // snippet of another session, like a loop's sub-call.
 func TestASnippetThatWaitsLeavesItsProcessor(t *testing.T) {
 	for _, tier := range []string{rlm.TierWasm, rlm.TierLocal} {
@@ -170,7 +170,7 @@ func runInsideAHostCall(t *testing.T, tier string) {
 	}
 }
 
-// TestAWriterThatBlocksHoldsNoProcessor has a writer that runs a snippet of another session.
+// TestAWriterThatBlocksHoldsNoProcessor uses a writer that runs a snippet of another session.
 func TestAWriterThatBlocksHoldsNoProcessor(t *testing.T) {
 	sessions := openCrowd(t, rlm.Options{Processors: 1}, 2, rlm.SessionConfig{})
 	var inner string

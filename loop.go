@@ -24,7 +24,7 @@ func (e *Engine) RunLoop(ctx context.Context, task repl.Task, loop repl.Loop) er
 		}
 	}
 
-	kept := keptRun{name: task.Name, loop: loop.Kind, title: loop.Title, begun: task.Begun}
+	kept := keptRun{name: task.Name, loop: loop.Kind, title: loop.Title, begun: task.Begun, notKept: task.NotKept}
 	return e.keepRun(ctx, kept, func(ctx context.Context) (ledger.Status, string, error) {
 		return loop.Run(ctx, repl.Lent{Open: e.opener(task.Policy, task.Labels), SQL: e.sql})
 	})

@@ -157,8 +157,8 @@ print(narrow == context[-99:])`
 	}
 }
 
-// TestWhatCannotMoveToAnOlderPythonIsReported moves syntax that came with 3.12.
-func TestWhatCannotMoveToAnOlderPythonIsReported(t *testing.T) {
+// TestMovesToAnOlderPythonReportLosses moves syntax that came with 3.12.
+func TestMovesToAnOlderPythonReportLosses(t *testing.T) {
 	webassembly := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
 	native := local.New(local.Options{Python: "/usr/bin/python3", Warm: -1})
 	t.Cleanup(func() { _, _ = webassembly.Close(), native.Close() })

@@ -44,7 +44,7 @@ type RunTurn struct {
 	Turn      int  `json:"turn"`
 	Committed bool `json:"committed"`
 	// Steps counts the answered calls. Open counts the calls that began but were never answered:
-	// they may have been paid for nothing.
+	// they may have been paid for without a result.
 	Steps int             `json:"steps"`
 	Open  int             `json:"open,omitempty"`
 	Spent ledger.Spending `json:"spent"`

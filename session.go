@@ -30,7 +30,8 @@ type SessionConfig struct {
 	// Deterministic makes clocks and randomness the same in every run.
 	Deterministic bool
 	// Mounts are files and folders of the host that snippets can read. Out gives snippets the
-	// folder /out; [Session.Files] copies its files to the host. Only tier docker supports either.
+	// folder /out; [Session.Files] copies its files to the host. Only tier docker supports Mounts
+	// and Out.
 	Mounts []tiers.Mount
 	Out    bool
 	// Policy determines which tiers may run the snippets. The zero value allows all but local.
@@ -78,7 +79,7 @@ type Session struct {
 	lost *tiers.Loss
 
 	variables atomic.Pointer[[]tiers.Variable]
-	histories [][]llm.Message // of Ask, if the session is a conversation
+	histories [][]llm.Message // histories of Ask, if the session is a conversation
 }
 
 // Open starts a session. It opens no sandbox before the first snippet.
@@ -193,7 +194,20 @@ func (s *Session) RunJob(ctx context.Context, job tiers.Job) (Result, error) {
 		return Result{}, err
 	}
 	defer leave()
-	return s.run(ctx, job)
+	if session.TapeOf(ctx).MovesVariable() { // it is repeated
+		if err := s.offerExchange(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	return s.runNoted(ctx, job, session.Change{})
+}
+
+// runNoted is run for a snippet that the change log of the context notes.
+func (s *Session) runNoted(ctx context.Context, job tiers.Job, e session.Change) (Result, error) {
+	changes := session.ChangeLogOf(ctx)
+	result, err := s.run(changes.Begin(ctx), job)
+	changes.End(e, &job, &result.Result, err)
+	return result, err
 }
 
 // run runs a snippet, after enter.
@@ -271,6 +285,7 @@ func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
 		return err
 	}
 	s.host = more
+	session.ChangeLogOf(ctx).Break("contexts were added")
 	return nil
 }
 
@@ -301,6 +316,7 @@ func (s *Session) AddFunctions(ctx context.Context, functions ...Function) error
 	}
 	s.host = more
 	s.cfg.Functions = slices.Concat(s.cfg.Functions, functions)
+	session.ChangeLogOf(ctx).Break("functions were added")
 	return nil
 }
 

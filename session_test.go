@@ -211,7 +211,7 @@ func TestLimitsAndFunctionsThatMakeNoSenseAreErrors(t *testing.T) {
 			}
 		})
 	}
-	// What only a tier knows shows when a snippet needs one.
+	// Only a tier can detect these errors, so they show when a snippet needs a tier.
 	for name, bytes := range map[string]int64{"too little memory": 1 << 20, "too much memory": 1 << 40} {
 		t.Run(name, func(t *testing.T) {
 			session := open(

@@ -145,7 +145,7 @@ func checkContexts(h *snapshot.Header, have []snapshot.Context) error {
 
 // readerUntil reads until its context ends.
 type readerUntil struct {
-	ctx context.Context //nolint:containedctx // of one call
+	ctx context.Context //nolint:containedctx // the context of one call
 	r   io.Reader
 }
 

@@ -38,7 +38,7 @@ func TestSQLKnowsTheTablesOfASession(t *testing.T) {
 	prints(t, session, "print(sql)", "mine\n")
 }
 
-// TestAFunctionOfTheCallerKeepsItsName has a function named sql.
+// TestAFunctionOfTheCallerKeepsItsName adds a function named sql.
 func TestAFunctionOfTheCallerKeepsItsName(t *testing.T) {
 	mine := rlm.Func("sql", "Mine.", func(context.Context, struct{}) (string, error) { return "mine", nil })
 	session := open(t, rlm.SessionConfig{

@@ -40,7 +40,7 @@ func (e *Engine) Ask(ctx context.Context, task Task) (Outcome, error) {
 	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) error {
 		kept := keptRun{
 			name: task.Name, loop: "run", title: cfg.Question, begun: task.Begun,
-			contexts: listContexts(cfg.Inputs),
+			contexts: listContexts(cfg.Inputs), notKept: task.NotKept,
 		}
 		return e.keepRun(ctx, kept, func(ctx context.Context) (_ ledger.Status, _ string, err error) {
 			outcome, err = answer(ctx, cfg, task.Labels)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/snippet/protocol"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/internal/snippet/wirevalue"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -187,17 +188,13 @@ func (s *Session) checkVariable(name string) error {
 
 // exchange runs a snippet that moves a value.
 func (s *Session) exchange(ctx context.Context, e *exchange, source string) error {
-	if !s.exchanges {
-		functions := []tiers.Function{{Name: valueIn}, {Name: valueOut}}
-		if err := s.runner.Extend(ctx, nil, functions); err != nil {
-			return err
-		}
-		s.exchanges = true
+	if err := s.offerExchange(ctx); err != nil {
+		return err
 	}
-
 	s.host.pass(e)
 	defer s.host.pass(nil)
-	result, err := s.run(ctx, tiers.Job{Language: tiers.Python, Source: source})
+	noted := session.Change{Moved: e.name, IsLook: e.value == nil}
+	result, err := s.runNoted(ctx, tiers.Job{Language: tiers.Python, Source: source}, noted)
 	if err == nil {
 		s.lost = result.Lost // no caller sees this result
 	}
@@ -210,6 +207,16 @@ func (s *Session) exchange(ctx context.Context, e *exchange, source string) erro
 		return fmt.Errorf("the snippet ended as %s", result.Status)
 	}
 	return nil
+}
+
+// offerExchange offers snippets the functions that move values.
+func (s *Session) offerExchange(ctx context.Context) error {
+	if s.exchanges {
+		return nil
+	}
+	err := s.runner.Extend(ctx, nil, []tiers.Function{{Name: valueIn}, {Name: valueOut}})
+	s.exchanges = err == nil
+	return err
 }
 
 // answer answers a host call of the snippet that moves the value.

@@ -102,7 +102,7 @@ func TestCommonNamesAreVariables(t *testing.T) {
 	}
 }
 
-func TestWhatJSONCannotCarryIsAnError(t *testing.T) {
+func TestValuesThatJSONCannotCarryAreErrors(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	prints(t, session, "loop = []\nloop.append(loop)\nclass Thing: pass", "")
 	for expression, want := range map[string]string{

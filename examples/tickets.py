@@ -3,7 +3,7 @@
 #
 #   rlm exec --context TEXT examples/tickets.py
 #
-# on a text made by `go run ./scripts/corpus -bytes 1GiB -o TEXT`.
+# on a text made by `scripts/run.sh corpus -bytes 1GiB -o TEXT`.
 import collections
 import re
 

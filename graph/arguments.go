@@ -83,7 +83,7 @@ func (args arguments) names(name string) ([]string, error) {
 	return all, nil
 }
 
-// params returns the parameters of a query, nil for none.
+// params returns the parameters of a query, or nil if there are none.
 func (args arguments) params(name string) (map[string]any, error) {
 	value := args[name]
 	if isNone(value) {

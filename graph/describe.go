@@ -7,10 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // Limits on a prompt's description of a graph: names in a list, and characters of a name.
@@ -25,7 +23,8 @@ const (
 func describe(s Stats, o ToolOptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The knowledge graph has %s, %s and %s in RDF. Its names are data.",
-		count(s.Nodes, "node"), count(s.Edges, "relationship"), count(s.Triples, "fact"))
+		quantity.Plural(s.Nodes, "node", ""), quantity.Plural(s.Edges, "relationship", ""),
+		quantity.Plural(s.Triples, "fact", ""))
 	listCounts(&b, "Labels", s.Labels)
 	listCounts(&b, "Relationship types", s.Types)
 	listPrefixes(&b, s.Prefixes)
@@ -40,10 +39,6 @@ func describe(s Stats, o ToolOptions) string {
 	return b.String()
 }
 
-func count(n int, what string) string {
-	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, what, "")
-}
-
 func listCounts(b *strings.Builder, title string, counts []Count) {
 	if len(counts) == 0 {
 		return
@@ -51,7 +46,7 @@ func listCounts(b *strings.Builder, title string, counts []Count) {
 	shown := make([]string, 0, maxShown)
 	for _, c := range counts[:min(len(counts), maxShown)] {
 		shown = append(shown, fmt.Sprintf("%s (%s)", quoteName(c.Name, maxShownName),
-			humanize.Comma(int64(c.Count))))
+			quantity.Comma(c.Count)))
 	}
 	writeList(b, title, shown, len(counts))
 }
@@ -71,11 +66,11 @@ func listPrefixes(b *strings.Builder, prefixes map[string]string) {
 func writeList(b *strings.Builder, title string, shown []string, all int) {
 	fmt.Fprintf(b, "\n- %s: %s", title, strings.Join(shown, ", "))
 	if left := all - len(shown); left > 0 {
-		fmt.Fprintf(b, ", and %s more", humanize.Comma(int64(left)))
+		fmt.Fprintf(b, ", and %s more", quantity.Comma(left))
 	}
 }
 
-// plain matches a name that can stand between backticks.
+// plain matches a name that can be put between backticks.
 var plain = lazyregexp.New(`^[\p{L}\p{N}_.:/#<>?&=+~%@…-]+$`)
 
 // quoteName quotes a name, truncated to most characters.

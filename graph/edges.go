@@ -12,7 +12,7 @@ type edgeAdder struct {
 	update *Update
 	miss   func(Edge, int) error
 	batch  encoder
-	edges  []Edge // of the batch
+	edges  []Edge // the batch's edges
 	lines  []int
 }
 

@@ -20,7 +20,7 @@ var dataFile []byte
 //go:embed engine/manifest.json
 var manifestFile []byte
 
-var files = rustmodule.Files{Manifest: manifestFile, Code: moduleFile, Data: dataFile}
+var files = rustmodule.Link(rustmodule.Files{Manifest: manifestFile, Code: moduleFile, Data: dataFile})
 
 // The operations, as numbered in graph/engine/src/lib.rs.
 const (

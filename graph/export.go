@@ -10,9 +10,10 @@ import (
 	"github.com/rlmhq/rlm/graph/internal/format"
 )
 
-// Dump writes the graph without inferred facts. In an RDF format, see [Update.RDF], it writes all
-// facts; triples and quads stream. In jsonl, json and graphml it writes the property graph. Load
-// reads each of them. The notes report what the format could not represent.
+// Dump writes the graph without inferred facts. In an RDF format (see [Update.RDF]), it writes all
+// facts, also those of the property graph, and streams them. In jsonl, json and graphml, it writes
+// the property graph. Load reads each of these formats. The notes report what the format could not
+// represent.
 func (g *Graph) Dump(ctx context.Context, w io.Writer, formatName string) (notes []string, err error) {
 	f, err := format.Parse(formatName)
 	switch {
@@ -31,8 +32,8 @@ func (g *Graph) Dump(ctx context.Context, w io.Writer, formatName string) (notes
 	return notes, err
 }
 
-// DumpCSV writes the property graph in the format of Neo4j's import. The notes report what it
-// could not represent.
+// DumpCSV writes the property graph in the format of Neo4j's import. The notes report what the
+// format could not represent.
 func (g *Graph) DumpCSV(ctx context.Context, nodes, edges io.Writer) (notes []string, err error) {
 	err = g.readAll(ctx, readyCypher, func(in *instance) error {
 		notes, err = format.WriteCSV(nodes, edges, sourceOf(ctx, in))
@@ -103,7 +104,7 @@ const maxRecord = 64 << 20
 // records receives records of the codec, each preceded by its length in four bytes.
 type records struct {
 	use    func(*decoder) error
-	rest   []byte // of an incomplete record
+	rest   []byte // the beginning of an incomplete record
 	failed error
 }
 

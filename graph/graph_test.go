@@ -145,8 +145,8 @@ func TestWithoutInference(t *testing.T) {
 	expect(t, ask(t, g, "PREFIX : <http://family/> ASK { :eve a :Parent }"), "false")
 }
 
-// TestInverseFunctionalProperties has a value that two subjects share and one that they do not:
-// only those that share it are the same.
+// TestInverseFunctionalProperties: two subjects with the same value are the same; subjects with
+// different values are not.
 func TestInverseFunctionalProperties(t *testing.T) {
 	g := open(t, graph.Config{})
 	load(t, g, `@prefix : <http://x/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -161,7 +161,7 @@ func TestInverseFunctionalProperties(t *testing.T) {
 	}
 }
 
-func TestWhatDiffersByItsProperties(t *testing.T) {
+func TestFactsFollowFromKindsOfProperties(t *testing.T) {
 	g := open(t, graph.Config{})
 	load(t, g, `@prefix : <http://x/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
 		@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .

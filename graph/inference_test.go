@@ -22,7 +22,7 @@ func chain(nodes int) string {
 }
 
 // TestAnInferenceOutlivesItsCallers asks repeatedly, each time for much less time than the
-// inference takes. No caller would ever get an answer if each started it anew.
+// inference takes. No caller would ever get an answer if each started it again.
 func TestAnInferenceOutlivesItsCallers(t *testing.T) {
 	const ask = "ASK { <http://e/n0> <http://e/next> <http://e/n200> }"
 	isShort := true // the inference ended before its first caller gave up

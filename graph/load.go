@@ -84,7 +84,7 @@ type loading struct {
 	format  format.Format
 	files   []*source
 	dirs    []*bigtext.Dir
-	headers map[string]string // of CSV files, by the paths to which they apply
+	headers map[string]string // headers of CSV files, by the paths to which they apply
 	notes   map[string]int
 	missing []string // the first edges with a missing node
 	given   givenValues
@@ -384,7 +384,7 @@ func (l *loading) keepHeader(file *source, head []byte) (bool, error) {
 	return true, nil
 }
 
-// headerStem returns the beginning of a header file's name.
+// headerStem returns the name of a header file without its ending.
 func headerStem(name string) (string, bool) {
 	base := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), filepath.Ext(strings.TrimSuffix(name, ".gz")))
 	for _, end := range headerEnds {

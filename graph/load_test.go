@@ -254,7 +254,7 @@ func TestEdgesOfMissingNodesMayBeLeftOut(t *testing.T) {
 	}
 }
 
-func TestWhatIsDumpedIsLoaded(t *testing.T) {
+func TestDumpsAreLoadedAgain(t *testing.T) {
 	g := open(t, graph.Config{})
 	err := g.Update(t.Context(), func(u *graph.Update) error {
 		for i := range 3000 {

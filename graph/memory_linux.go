@@ -18,8 +18,8 @@ const (
 // have copy-on-write views.
 type state struct {
 	file  *os.File
-	size  uint64 // of the memory in use, a whole number of wasm pages
-	limit uint64 // to which it may grow
+	size  uint64 // bytes in use, a whole number of wasm pages
+	limit uint64 // the largest size to which it may grow
 }
 
 func newState(size, limit uint64) (*state, error) {

@@ -9,7 +9,7 @@ import "fmt"
 type state struct {
 	data  []byte
 	size  uint64
-	limit uint64 // to which it may grow
+	limit uint64 // the largest size to which it may grow
 }
 
 func newState(size, limit uint64) (*state, error) {

@@ -24,13 +24,13 @@ func (m *memory) changed(start, end uint64) []span {
 }
 
 const (
-	maxScanned   = 4096 // pages: scanning more takes longer than mapping them anew
+	maxScanned   = 4096 // pages: scanning more takes longer than mapping them again
 	smallestHole = 64 * pageSize
 )
 
 // written returns spans with all pages that the view has written, and few others. The other pages
 // stay mapped for the next query, which would otherwise take a page fault for each. It returns the
-// whole view if the kernel cannot tell or many pages are mapped.
+// whole view if the kernel cannot report the pages or many are mapped.
 func (m *memory) written() []span {
 	runs, err := pagemap.PrivateOfFew(m.data[:m.used], maxScanned)
 	if err != nil {

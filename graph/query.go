@@ -99,7 +99,7 @@ func (d *decoder) rows(read func() map[string]any) (rows []map[string]any, trunc
 	return nil, false
 }
 
-// Answer is the answer to a SPARQL query. Its Kind determines which fields count.
+// Answer is the answer to a SPARQL query. Its Kind determines which fields are set.
 type Answer struct {
 	// Kind is "rows" for SELECT, "boolean" for ASK, "triples" for CONSTRUCT and DESCRIBE.
 	Kind string

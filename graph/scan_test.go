@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// TestScansTestWholeColumns tests each condition in a scan, which tests the values of a column at
-// once, and on rows that WITH passes on, which are tested one by one.
+// TestScansTestWholeColumns tests each condition in a scan, which tests all values of a column
+// together, and on rows that WITH passes on, which are tested one by one.
 func TestScansTestWholeColumns(t *testing.T) {
 	g := open(t, graph.Config{})
 	mixed := []any{1, 1.5, "1", true, []any{1}, nil, -3, "b"}

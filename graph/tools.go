@@ -124,8 +124,8 @@ func (b *Toolbox) inTurn(
 	return bytes.Clone(value), err // without spare capacity
 }
 
-// tell returns an error as data, if snippets want that. The end of the session or of the graph is
-// always an error.
+// tell converts an error of a call to data for the snippet, unless the options make errors
+// exceptions. The end of the session or of the graph is always an error.
 func (b *Toolbox) tell(ctx context.Context, function string, err error) (tiers.Value, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

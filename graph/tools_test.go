@@ -125,7 +125,7 @@ func TestMistakesAreData(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		args []string
-		want string // of the message
+		want string // a part of the message
 	}{
 		{"graph_query", []string{`"MATCH (n RETURN n"`}, `"line":1}`},
 		{"graph_query", []string{`"CREATE (n:Person)"`}, "read-only"},

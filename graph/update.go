@@ -56,8 +56,8 @@ type reply struct {
 const batchSize = 256 << 10
 
 // muchSent is the number of bytes that makes an update a load. After a load, the columns that
-// Cypher reads are built at once: while the engine has its memory at hand, that takes half the
-// time.
+// Cypher reads are built immediately: while the engine still has its memory at hand, that takes
+// half the time.
 const muchSent = 1 << 20
 
 // Update runs change, the only way to write to a graph, and keeps its changes if it returns nil.
@@ -274,7 +274,7 @@ func (u *Update) Cypher(query string, params map[string]any) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := u.call(job{operation: opReadyCypher}); err != nil { // at once if there is nothing new
+	if _, err := u.call(job{operation: opReadyCypher}); err != nil { // returns immediately if there is nothing new
 		return nil, err
 	}
 

@@ -100,8 +100,8 @@ func cutBeginning(text string) string {
 	return text
 }
 
-// peek reads as much of an output as the threshold needs, and reports whether that is all. The
-// thresholds of t must be set.
+// peek reads as much of an output as the threshold needs, and reports whether this is the whole
+// output. The thresholds of t must be set.
 func peek(output io.Reader, t run.Triggers) (head string, whole bool, err error) {
 	threshold := t.OutputChars
 	limit := int64(maxPassed)

@@ -74,8 +74,8 @@ func TestTheHookHeedsWhatItsCallerKnows(t *testing.T) {
 	}
 }
 
-// TestTheHookCondensesByARun is the hook of an engine: its run sees the output as its context, and
-// a failed run passes on the beginning, never the whole.
+// TestTheHookCondensesByARun tests the hook of an engine: its run sees the output as its context,
+// and a failed run passes on the beginning, never the whole.
 func TestTheHookCondensesByARun(t *testing.T) {
 	engine := newEngine(t)
 	models, err := providers.New(providers.Options{})

@@ -17,16 +17,13 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
-// programs are what can be executed in the image python.
-var programs = []string{"python3", "python3.13"}
-
-// wantedFile says which of the files that were fetched come into an image. At first all of
-// Go's toolchain does: it compiles what the image is to have.
-func wantedFile(kind string) func(string) bool {
-	if kind == Go {
-		return func(string) bool { return true }
+// isWanted says which of the files that were fetched come into an image. At first all of Go's
+// toolchain does: it compiles what the image is to have.
+func (r Recipe) isWanted(name string) bool {
+	if dir, base := path.Split(name); dir == "usr/bin/" && r.Kind == Python {
+		return slices.Contains(r.programs, base)
 	}
-	return wantedPackage
+	return r.Kind == Go || wantedPackage(name)
 }
 
 // Parts of Debian's packages that no image gets.
@@ -38,12 +35,9 @@ var (
 // neededTest lies among tests, and numpy itself imports it.
 const neededTest = "numpy/_core/tests/_natype.py"
 
-// wantedPackage says which files of Debian's packages come into an image: no shell, no
-// program but those named, no documents, no tests, nothing to compile with.
+// wantedPackage says which files of Debian's packages, other than programs, come into an image: no
+// documents, no tests, nothing to compile with.
 func wantedPackage(name string) bool {
-	if dir, base := path.Split(name); dir == "usr/bin/" {
-		return slices.Contains(programs, base)
-	}
 	below := func(folder string) bool { return strings.HasPrefix(name, folder) }
 	if name == "usr/sbin" || slices.ContainsFunc(unwantedFolders, below) {
 		return false
@@ -67,7 +61,7 @@ func wantedShare(name string) bool {
 	return false
 }
 
-// skeleton is what every image has in addition to what was fetched.
+// skeleton lists the files of every image besides those of the packages.
 func skeleton() []extra {
 	list := []extra{
 		{name: "usr", dir: true}, {name: "usr/lib", dir: true}, {name: "etc", dir: true},
@@ -92,7 +86,7 @@ func skeleton() []extra {
 	)
 }
 
-// extras are what an image of a kind has in addition to the skeleton and what was fetched.
+// extras lists the further files of one kind of image.
 func extras(kind string) ([]extra, error) {
 	if kind == Go {
 		return goSources()

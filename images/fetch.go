@@ -85,7 +85,7 @@ func (b *imageBuild) fetch(ctx context.Context) (string, error) {
 		if err := l.addExtras(append(skeleton(), own...)); err != nil {
 			return err
 		}
-		return l.addFiles(files, wantedFile(kind))
+		return l.addFiles(files, b.recipe.isWanted)
 	})
 
 	_, _ = io.Copy(io.Discard, files) // lets the script end, even after an error

@@ -6,8 +6,8 @@
 //
 // The contents of the image python come from Debian's mirrors: a lock pins the version and the
 // hash of each package. Those of the image go come from a Go module proxy. Neither needs an image
-// registry, root, or a package's scripts. The result has no shell and no program that changes its
-// user.
+// registry, root, or a package's scripts. The image python has a shell and the usual small programs.
+// Neither image has a program that changes its user.
 //
 // The lists of an image's modules are part of this package: the router knows them without asking
 // any daemon.
@@ -56,6 +56,7 @@ type Recipe struct {
 	Modules []string
 
 	packages  []string // Debian's names, of the image python
+	programs  []string // what can be executed in the image python
 	lock      string   // their locked versions; empty if unknown for this architecture
 	toolchain string   // Go's version, "go1.26.8", of the image go
 	sum       string   // the toolchain's, as in go.sum; empty if unknown for this architecture
@@ -88,6 +89,9 @@ func Find(kind string) (Recipe, error) {
 func (r *Recipe) readPython() (err error) {
 	r.Program = "/usr/bin/python3"
 	if r.packages, err = readWords("python/packages.txt"); err != nil {
+		return err
+	}
+	if r.programs, err = readWords("python/programs.txt"); err != nil {
 		return err
 	}
 	if r.Modules, err = readWords("python/modules.txt"); err != nil {

@@ -146,12 +146,16 @@ func packages(t *testing.T) io.Reader {
 		{Name: "./", Typeflag: tar.TypeDir, Mode: 0o777},
 		{Name: "./usr/bin/python3.13", Mode: 0o4755, Uid: 5, Gname: "staff", Size: 1},
 		{Name: "./usr/bin/bash", Mode: 0o755, Size: 1},
+		{Name: "./usr/bin/dash", Mode: 0o755, Size: 1},
+		{Name: "./usr/bin/sh", Typeflag: tar.TypeSymlink, Linkname: "dash"},
+		{Name: "./usr/bin/chroot", Mode: 0o755, Size: 1},
 		{Name: "./usr/sbin/ldconfig", Mode: 0o755, Size: 1},
 		{Name: "./usr/lib/x.so", Mode: 0o600, Size: 1},
 		{Name: "./usr/lib/x.so", Mode: 0o600, Size: 1},
 		{Name: "./usr/lib/libx.a", Mode: 0o644, Size: 1},
 		{Name: "./usr/lib/python3/dist-packages/p/tests/test_a.py", Mode: 0o644, Size: 1},
 		{Name: "./usr/share/doc/p/README", Mode: 0o644, Size: 1},
+		{Name: "./usr/lib/locale/C.utf8/LC_TIME", Mode: 0o644, Size: 1},
 		{Name: "./usr/share/zoneinfo/UTC", Mode: 0o644, Size: 1},
 		{Name: "./etc/shadow", Mode: 0o600, Size: 1},
 		{Name: "./dev/sda", Typeflag: tar.TypeBlock},
@@ -177,7 +181,11 @@ func packages(t *testing.T) io.Reader {
 func TestLayersHaveOnlyWhatIsWanted(t *testing.T) {
 	var out bytes.Buffer
 	l := newLayer(&out)
-	if err := l.addFiles(packages(t), wantedFile(Python)); err != nil {
+	r, err := Find(Python)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.addFiles(packages(t), r.isWanted); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.to.Close(); err != nil {
@@ -200,7 +208,10 @@ func TestLayersHaveOnlyWhatIsWanted(t *testing.T) {
 		}
 	}
 
-	want := []string{"usr/bin/python3.13", "usr/lib/x.so", "usr/share/zoneinfo/UTC", "usr/lib/y.so"}
+	want := []string{
+		"usr/bin/python3.13", "usr/bin/dash", "usr/bin/sh", "usr/lib/x.so",
+		"usr/lib/locale/C.utf8/LC_TIME", "usr/share/zoneinfo/UTC", "usr/lib/y.so",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -39,7 +39,7 @@ type aheadReader struct {
 	full  chan block
 	empty chan []byte
 	now   block
-	rest  []byte // of the current block
+	rest  []byte // the unread bytes of the current block
 }
 
 // fill reads blocks until r ends, fails, or ctx ends.

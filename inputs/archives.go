@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/tiers"
@@ -56,14 +57,14 @@ func (r *reader) openArchive(
 	}
 	if kind := a.documentKind(head); kind != "" {
 		text.MarkBinary(kind)
-		return tiers.Input{Text: text, Notes: append(notes, describeText(ctx, text)...)}, nil
+		return tiers.Input{Text: text, Notes: append(notes, r.describeText(ctx, text)...)}, nil
 	}
 
 	dir, err := bigtext.Select(a, bigtext.Selection{Skip: r.skipMember, Load: r.loadMember}, text.Close)
 	if err != nil {
 		return tiers.Input{}, errors.Join(err, text.Close())
 	}
-	notes = append(notes, describeLeftOut(a.leftOut)...)
+	notes = append(append(notes, a.notes...), describeLeftOut(a.leftOut)...)
 	return r.finishFolder(ctx, dir, "the archive has no files", notes)
 }
 
@@ -79,7 +80,15 @@ func (r *reader) skipMember(name string, _ bool) string {
 type archive struct {
 	text    *bigtext.Text
 	members map[string]member
+	unnamed []unnamed // members whose names are not UTF-8
 	leftOut map[string]int
+	notes   []string
+}
+
+// unnamed is a member with the bytes of its name.
+type unnamed struct {
+	name   string
+	member member
 }
 
 // member is a file in an archive.
@@ -97,8 +106,13 @@ const (
 	sparse       = "sparse members"
 )
 
-// add adds a file under its name in the archive.
+// add adds a file under its name in the archive. A name that is not UTF-8 waits for addUnnamed.
 func (a *archive) add(name string, m member) error {
+	if !utf8.ValidString(name) {
+		a.unnamed = append(a.unnamed, unnamed{name, m})
+		return a.checkCount()
+	}
+
 	clean, ok := cleanName(name)
 	if !ok {
 		a.leftOut[unsafeNames]++
@@ -108,7 +122,11 @@ func (a *archive) add(name string, m member) error {
 		a.leftOut[repeatedName]++
 	}
 	a.members[clean] = m
-	if len(a.members) > maxMembers {
+	return a.checkCount()
+}
+
+func (a *archive) checkCount() error {
+	if len(a.members)+len(a.unnamed) > maxMembers {
 		return fmt.Errorf("%w: it has more than %d members", bigtext.ErrTooLarge, maxMembers)
 	}
 	return nil

@@ -3,8 +3,11 @@ package inputs
 import (
 	"os"
 	"path"
+	"slices"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
 // choice selects the files of one folder.
@@ -43,8 +46,15 @@ func (r *reader) skipPattern(name string, isDir bool) string {
 		return byExclude
 	case !isDir && len(r.Include) > 0 && !matchesAbove(r.Include, name):
 		return byInclude
+	case !isDir && bigtext.IsSecret(name) && !r.isNamed(name):
+		return bigtext.Secrets
 	}
 	return ""
+}
+
+// isNamed reports whether an option names a file, without wildcards.
+func (r *reader) isNamed(name string) bool {
+	return slices.Contains(r.Include, name) || slices.Contains(r.Include, path.Base(name))
 }
 
 // matchesAny reports whether a pattern matches a path or its last name.

@@ -42,6 +42,58 @@ func namesOf(t *testing.T, o inputs.Options, paths ...string) []string {
 	return in.Dir.Names()
 }
 
+func TestFilesOfSecretsMustBeNamed(t *testing.T) {
+	dir := tree(t, "a.txt=a", ".env=KEY=1", "d/.env.local=KEY=2", "d/.env.example=KEY=", "d/Server.PEM=x",
+		"d/id_ed25519=x", "d/id_ed25519.pub=x", "env=x")
+	in := func(names ...string) (paths []string) {
+		for _, name := range names {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+		return paths
+	}
+	for _, row := range []struct {
+		o       inputs.Options
+		paths   []string
+		want    string
+		leftOut string
+	}{
+		{inputs.Options{}, []string{dir}, "a.txt d/.env.example d/id_ed25519.pub env", "left out: 4 files of secrets"},
+		{inputs.Options{}, in("**"), "a.txt d/.env.example d/id_ed25519.pub env", "left out: 4 files of secrets"},
+		{inputs.Options{}, in("*", ".env"), ".env a.txt env", "left out: 1 "},
+		{inputs.Options{}, in("d", ".env"), ".env d/.env.example d/id_ed25519.pub", "left out: 3 files of secrets"},
+		{inputs.Options{Include: []string{".env"}}, []string{dir}, ".env", ""},
+		{inputs.Options{Include: []string{"d/.env.local"}}, []string{dir}, "d/.env.local", ""},
+		{inputs.Options{Include: []string{"*env*"}}, []string{dir}, "d/.env.example env", "2 files of secrets"},
+	} {
+		t.Run(fmt.Sprint(row.o.Include, row.paths), func(t *testing.T) {
+			input, err := inputs.Open(t.Context(), row.o, row.paths...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer input.Close()
+			if got := strings.Join(input.Dir.Names(), " "); got != row.want {
+				t.Errorf("%s, want %s", got, row.want)
+			}
+			if notes := strings.Join(input.Notes, "\n"); !strings.Contains(notes, row.leftOut) {
+				t.Errorf("the notes are %s", notes)
+			}
+		})
+	}
+
+	alone, err := inputs.Open(t.Context(), inputs.Options{}, filepath.Join(dir, ".env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alone.Close()
+	if alone.Text == nil {
+		t.Error("a named file is not read")
+	}
+	_, err = inputs.Open(t.Context(), inputs.Options{}, filepath.Join(dir, "d", "*.PEM"))
+	if err == nil || !strings.Contains(err.Error(), "file of secrets") {
+		t.Errorf("a pattern that matches only secrets: %v", err)
+	}
+}
+
 func TestPatternsChooseFiles(t *testing.T) {
 	dir := tree(t, "a.go", "b.md", "d/a.go", "d/c.txt", "d/e/f.go", "vendor/x.go")
 	for want, o := range map[string]inputs.Options{

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rlmhq/rlm/internal/data/bigtext"
@@ -22,6 +21,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/codecache"
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // document describes how to read a file as a document, and its apparent kind.
@@ -34,7 +34,8 @@ type document struct {
 // byExtension are the documents that their content alone does not identify: texts with their own
 // syntax, and containers.
 var byExtension = map[string]documents.Kind{
-	".eml": documents.Mail, ".mbox": documents.Mailbox, ".mbx": documents.Mailbox,
+	".eml": documents.Mail, ".mht": documents.Mail, ".mhtml": documents.Mail,
+	".mbox": documents.Mailbox, ".mbx": documents.Mailbox,
 	".html": documents.HTML, ".htm": documents.HTML, ".xhtml": documents.HTML,
 	".ipynb": documents.Notebook,
 }
@@ -51,6 +52,8 @@ func init() {
 }
 
 var (
+	xmlSheetMark = []byte("urn:schemas-microsoft-com:office:spreadsheet")
+
 	pdfMark = []byte("%PDF-")
 	oleMark = []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
 
@@ -59,6 +62,11 @@ var (
 	mailField = lazyregexp.New(`(?im)^(message-id|subject|date): ?\S`)
 	mboxStart = lazyregexp.New(`^From \S+ .*\d\d:\d\d:\d\d.*\r?\n[A-Za-z-]+: `)
 	htmlStart = lazyregexp.New(`(?i)^(\xef\xbb\xbf)?\s*(<!doctype html|<html[\s>])`)
+
+	// Programs write pages and XML as files for Word and Excel, whose names are those of old formats.
+	pageStart = lazyregexp.New(`(?is)^(\xef\xbb\xbf)?\s*(<\?xml[^>]*\?>\s*)?(<!--.*?-->\s*)*` +
+		`<(!doctype html|html|head|meta|body|style|table|div|center)[\s>]`) //nolint:misspell // the element of HTML
+	xmlSheetStart = lazyregexp.New(`(?is)^(\xef\xbb\xbf)?\s*<\?xml.*<([a-z]+:)?workbook[\s>]`)
 )
 
 // findDocument returns how to read a file as a document, based on its beginning and then its name;
@@ -77,18 +85,29 @@ func findDocument(name string, head []byte) *document {
 		return &document{kind: documents.OLE, shown: showContainer(named == documents.OLE, extension, head)}
 	case bytes.HasPrefix(head, []byte(`{\rtf`)):
 		return &document{kind: documents.RTF, shown: "rtf"}
-	case looksBinary(head):
-		return nil // a UTF-16 text is one of those, too, and decoded as such
+	case looksBinary(head) && (named != documents.HTML || !isMarkedUTF16(head)):
+		return nil // other texts in UTF-16 are some of those, too, and decoded as such
 	case named == documents.Notebook && bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
 		return &document{kind: named, shown: "ipynb"}
-	case named == documents.HTML, extension == "" && htmlStart.Match(head):
+	case named == documents.HTML, extension == "" && htmlStart.Match(head),
+		named == documents.OLE && pageStart.Match(head):
 		return &document{kind: documents.HTML, shown: bigtext.KindHTML}
+	case (named == documents.OLE || extension == ".xml") &&
+		bytes.Contains(head, xmlSheetMark) && xmlSheetStart.Match(head):
+		return &document{kind: documents.SpreadsheetXML, shown: "spreadsheetml"}
 	case (named == documents.Mailbox || extension == "") && mboxStart.Match(head):
 		return &document{kind: documents.Mailbox, shown: "mbox"}
 	case named == documents.Mail, extension == "" && mailStart.Match(head) && mailField.Match(head):
 		return &document{kind: documents.Mail, shown: "eml"}
 	}
 	return nil
+}
+
+// isMarkedUTF16 reports whether a byte order mark says that a text is UTF-16, which the reader of
+// HTML decodes.
+func isMarkedUTF16(head []byte) bool {
+	isUTF32 := bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00"))
+	return !isUTF32 && (bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")))
 }
 
 // findZipped returns the document in a zip archive, nil if it is not a document.
@@ -132,7 +151,7 @@ func (r *reader) convert(
 
 	made, about, err := r.convertAs(ctx, text, found)
 	if _, ok := errors.AsType[*documents.ProblemError](err); ok {
-		return r.keep(text, found, err)
+		return r.keep(ctx, text, found, err)
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot read %s as %s: %w (--no-convert gives its bytes)",
@@ -144,16 +163,19 @@ func (r *reader) convert(
 		sections = append(sections, bigtext.Section(part))
 	}
 	made.MarkDocument(found.shown, sections)
+	if found.kind == documents.PDF {
+		r.markPages(made)
+	}
 	return made, found, describeDocument(found, about), nil
 }
 
 // keep leaves a document unchanged because of a problem.
-func (r *reader) keep(text *bigtext.Text, found *document, problem error) (
+func (r *reader) keep(ctx context.Context, text *bigtext.Text, found *document, problem error) (
 	*bigtext.Text, *document, []string, error,
 ) {
 	p, ok := errors.AsType[*documents.ProblemError](problem)
 	isText := slices.Contains([]documents.Kind{
-		documents.HTML, documents.Notebook, documents.Mail, documents.Mailbox,
+		documents.HTML, documents.Notebook, documents.Mail, documents.Mailbox, documents.SpreadsheetXML,
 	}, found.kind)
 
 	switch {
@@ -167,7 +189,10 @@ func (r *reader) keep(text *bigtext.Text, found *document, problem error) (
 
 	text.MarkBinary(found.shown)
 	note := fmt.Sprintf("cannot read it as %s: %v; it is not text but %s, which are in .bytes",
-		found.shown, problem, formatBytes(text.Size()))
+		found.shown, problem, quantity.IBytes(text.Size()))
+	if found.kind == documents.PDF && ok && p.Kind == documents.NoText && r.markScanned(ctx, text) {
+		note += "; .parts[0].image() is a picture of its first page"
+	}
 	return text, found, []string{note}, nil
 }
 
@@ -227,7 +252,7 @@ const (
 )
 
 // convertMembers converts documents of a folder in parallel, and returns sentences about
-// unreadable parts. Texts that took long are kept, so that a snippet receives them at once.
+// unreadable parts. Texts that took long are kept, so that a snippet receives them immediately.
 func (r *reader) convertMembers(ctx context.Context, dir *bigtext.Dir, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -247,7 +272,7 @@ func (r *reader) convertMembers(ctx context.Context, dir *bigtext.Dir, names []s
 	for i, name := range names {
 		size, err := dir.Size(name)
 		if sum += size; err != nil || sum > mostConverted || time.Since(begun) > lastConverted {
-			rest = []string{plural(int64(len(names)-i), "more document") + " will be converted when opened"}
+			rest = []string{quantity.Plural(len(names)-i, "more document", "") + " will be converted when opened"}
 			break
 		}
 		group.Go(func() error {
@@ -287,7 +312,7 @@ func limitNotes(notes []string) []string {
 	if len(notes) <= most {
 		return notes
 	}
-	return append(notes[:most:most], humanize.Comma(int64(len(notes)-most))+" more notes on documents")
+	return append(notes[:most:most], quantity.Comma(len(notes)-most)+" more notes on documents")
 }
 
 // tellWhile reports progress about every second until stop is called, and ever less often while it
@@ -330,7 +355,7 @@ func (r *reader) tellWhile(what func() string) (stop func()) {
 func (r *reader) documentOptions() documents.Options {
 	o := documents.Options{Progress: r.Progress, Bounds: r.bounds()}
 	dir, err := codecache.Find(r.CacheDir)
-	if err == nil && dir != "" { // else the start is slower
+	if err == nil && dir != "" { // without the cache, the start is slower
 		o.CacheDir, o.TextDir = dir, filepath.Join(dir, "documents")
 	}
 	return o
@@ -369,15 +394,15 @@ func (r *reader) explainLimit(err error, size int64) error {
 		return err
 	case passed.Limit == "Unpacked" && unpacked == r.MaxUnpacked:
 		return fmt.Errorf("%w: it unpacks to more than %s: raise --max-unpacked",
-			bigtext.ErrTooLarge, formatBytes(unpacked))
+			bigtext.ErrTooLarge, quantity.IBytes(unpacked))
 	case passed.Limit == "Unpacked":
 		return fmt.Errorf("%w: it unpacks to more than %s, which suggests a malicious file: raise --max-ratio",
-			bigtext.ErrTooLarge, formatBytes(unpacked))
+			bigtext.ErrTooLarge, quantity.IBytes(unpacked))
 	case passed.Limit == "Memory" && memory == rustmodule.MaxMemory:
-		return fmt.Errorf("%w: it needs more than %s of memory", bigtext.ErrTooLarge, formatBytes(memory))
+		return fmt.Errorf("%w: it needs more than %s of memory", bigtext.ErrTooLarge, quantity.IBytes(memory))
 	case passed.Limit == "Memory":
 		return fmt.Errorf("%w: it needs more than %s of memory, which suggests a malicious file: "+
-			"raise --max-ratio", bigtext.ErrTooLarge, formatBytes(memory))
+			"raise --max-ratio", bigtext.ErrTooLarge, quantity.IBytes(memory))
 	}
 	return fmt.Errorf("%w: it takes too long, which suggests a malicious file", bigtext.ErrTooLarge)
 }
@@ -386,7 +411,7 @@ func (r *reader) explainLimit(err error, size int64) error {
 func describeDocument(found *document, about *documents.Description) []string {
 	note := fmt.Sprintf("converted from %s to Markdown", found.shown)
 	if about.Noun != "" {
-		note += ": " + plural(int64(len(about.Parts)), about.Noun)
+		note += ": " + quantity.Plural(len(about.Parts), about.Noun, "")
 	}
 	notes := []string{note + " (the file itself is in .bytes)"}
 
@@ -394,7 +419,7 @@ func describeDocument(found *document, about *documents.Description) []string {
 		notes = append(notes, "in the document: "+warning)
 	}
 	if about.Further > 0 {
-		notes = append(notes, "in the document: "+humanize.Comma(int64(about.Further))+" more problems")
+		notes = append(notes, "in the document: "+quantity.Comma(about.Further)+" more problems")
 	}
 	return notes
 }

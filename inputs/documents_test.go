@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/encoding/unicode"
+
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/tiers"
@@ -26,21 +28,30 @@ const (
 
 func TestDocumentsBecomeMarkdown(t *testing.T) {
 	all := samples(t)
+	wide, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().Bytes([]byte(page))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		data  []byte
 		kind  bigtext.Kind
 		holds string
 		note  string
 	}{
-		"report.pdf":     {all["report.pdf"], "pdf", "Annual report", "1 page"},
-		"a":              {all["report.pdf"], "pdf", "Annual report", "1 page"}, // the bytes decide
-		"report.doc":     {all["report.doc"], "doc", "# Annual report", "from doc"},
-		"report.odt":     {all["report.odt"], "odt", "# Annual report", "from odt"},
-		"report":         {all["report.odt"], "odt", "# Annual report", "from odt"},
-		"report.rtf":     {all["report.rtf"], "rtf", "Annual report", "from rtf"},
-		"sales.xls":      {all["sales.xls"], "xls", "## Sheet 2: Köpfe", "2 sheets"},
-		"page.html":      {[]byte(page), "html", "# Head", "from html"},
-		"pagewithout":    {[]byte(page), "html", "# Head", "from html"},
+		"report.pdf":  {all["report.pdf"], "pdf", "Annual report", "1 page"},
+		"a":           {all["report.pdf"], "pdf", "Annual report", "1 page"}, // the bytes decide
+		"report.doc":  {all["report.doc"], "doc", "# Annual report", "from doc"},
+		"report.odt":  {all["report.odt"], "odt", "# Annual report", "from odt"},
+		"report":      {all["report.odt"], "odt", "# Annual report", "from odt"},
+		"report.rtf":  {all["report.rtf"], "rtf", "Annual report", "from rtf"},
+		"sales.xls":   {all["sales.xls"], "xls", "## Sheet 2: Köpfe", "2 sheets"},
+		"page.html":   {[]byte(page), "html", "# Head", "from html"},
+		"wide.html":   {wide, "html", "# Head", "from html"},
+		"pagewithout": {[]byte(page), "html", "# Head", "from html"},
+		"page.xls":    {[]byte(page), "html", "# Head", "from html"},
+		"table.xls": {
+			[]byte("<table><tr><th>a</th></tr><tr><td>Zoë</td></tr></table>"), "html", "Zoë", "from html",
+		},
 		"report.pdf.gz":  {packed(t, "gzip", all["report.pdf"]), "pdf", "Annual report", "1 page"},
 		"message.eml":    {[]byte("Subject: hello\n\nthe body\n"), "eml", "Subject: hello", "from eml"},
 		"box.mbox":       {[]byte(mailbox), "mbox", "the body", "1 message"},
@@ -116,6 +127,36 @@ func TestDocumentsWithoutTextStayBytes(t *testing.T) {
 			notes := strings.Join(in.Notes, "\n")
 			if !text.IsBinary() || contentOf(t, text) != c.data || !strings.Contains(notes, c.note) {
 				t.Errorf("%s: a %q of %d bytes, notes %q", name, text.Kind(), text.Size(), in.Notes)
+			}
+		})
+	}
+}
+
+// TestPagesOfPDFsCanBeDrawn draws pages with and without text.
+func TestPagesOfPDFsCanBeDrawn(t *testing.T) {
+	for name, c := range map[string]struct {
+		content  string
+		isBinary bool
+	}{
+		"text.pdf":    {"BT /F1 12 Tf 9 9 Td (Total: 42) Tj ET", false},
+		"scanned.pdf": {"0 0 9 9 re f", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, err := read(t, inputs.Options{}, name, makePDF(t, c.content))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := in.Text.(*bigtext.Text)
+			if text.IsBinary() != c.isBinary || len(text.Sections()) != 1 || !text.HasPages() {
+				t.Errorf("binary: %v, %d sections, notes %q", text.IsBinary(), len(text.Sections()), in.Notes)
+			}
+			picture, err := text.DrawPage(t.Context(), 0, 72)
+			if err != nil || !bytes.HasPrefix(picture, []byte("\n\x89PNG")) {
+				t.Errorf("%.20q, %v", picture, err)
+			}
+			_, err = text.DrawPage(t.Context(), 1, 72)
+			if err == nil || !strings.Contains(err.Error(), "page 2 of "+name) {
+				t.Errorf("%v", err)
 			}
 		})
 	}

@@ -23,5 +23,5 @@ func Example() {
 	fmt.Println(in.Notes[0])
 	// Output:
 	// Grüße aus Köln
-	// decoded from windows-1252 (if that is wrong, pass --encoding)
+	// decoded from windows-1252, a guess (if it is wrong, pass --encoding)
 }

@@ -249,9 +249,9 @@ func TestZipArchivesAreFolders(t *testing.T) {
 
 func TestZipMembersThatCannotBeReadAreCounted(t *testing.T) {
 	for want, change := range map[string]func(*zip.FileHeader){
-		"1 encrypted members":               func(h *zip.FileHeader) { h.Flags |= 1 },
-		"1 links or special files":          func(h *zip.FileHeader) { h.SetMode(os.ModeSymlink | 0o777) },
-		"1 members that a later one of the": nil,
+		"1 encrypted member":               func(h *zip.FileHeader) { h.Flags |= 1 },
+		"1 link or special file":           func(h *zip.FileHeader) { h.SetMode(os.ModeSymlink | 0o777) },
+		"1 member that a later one of the": nil,
 	} {
 		t.Run(want, func(t *testing.T) {
 			data := zipped(t, []string{"good.txt", "x.txt"}, func(h *zip.FileHeader) {
@@ -299,7 +299,7 @@ func TestHostileZipArchivesEndInErrors(t *testing.T) {
 		"ratio":   {bomb.Bytes(), "raise --max-ratio"},
 		"cut":     {whole[:len(whole)-30], "cannot read the archive"},
 		"nothing": {zipped(t, []string{"d/"}, nil), "no files"},
-		"unsafe":  {zipped(t, []string{"../x"}, nil), "1 members with an unsafe name"},
+		"unsafe":  {zipped(t, []string{"../x"}, nil), "1 member with an unsafe name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, inputs.Options{}, "x.zip", c.data)
@@ -371,7 +371,7 @@ func TestTarArchivesAreFolders(t *testing.T) {
 				t.Errorf("%s: %v", name, got)
 			}
 			if notes := strings.Join(in.Notes, "\n"); !strings.Contains(notes,
-				"1 links or special files, 1 members with an unsafe name") {
+				"1 link or special file, 1 member with an unsafe name") {
 				t.Errorf("%s: %q", name, notes)
 			}
 		})

@@ -8,27 +8,34 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/internal/data/tablesql"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
-func formatBytes(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
-
 // describeText returns sentences about properties that a text's characters do not show.
-func describeText(ctx context.Context, text *bigtext.Text) []string {
+func (r *reader) describeText(ctx context.Context, text *bigtext.Text) []string {
 	if text.IsBinary() {
 		return []string{fmt.Sprintf("it is not text but %s of type %s: snippets get the bytes",
-			formatBytes(text.Size()), text.Kind())}
+			quantity.IBytes(text.Size()), text.Kind())}
 	}
 	if text.Encoding() == "" {
 		return nil
 	}
 
-	note := fmt.Sprintf("decoded from %s (if that is wrong, pass --encoding)", text.Encoding())
-	if n := countReplaced(ctx, text); n > 0 {
-		note += fmt.Sprintf("; %s could not be decoded and are U+FFFD", plural(n, "character"))
+	note := "decoded from " + text.Encoding()
+	replaced := countReplaced(ctx, text)
+	switch head, err := readHead(text.Original()); {
+	case r.encoding != nil && replaced == 0: // as the user said
+		return nil
+	case r.encoding != nil:
+	case err == nil && detectMarked(head) != nil:
+		note += ", as its byte order mark says"
+	default:
+		note += ", a guess (if it is wrong, pass --encoding)"
+	}
+	if n := replaced; n > 0 {
+		note += fmt.Sprintf("; %s could not be decoded and are U+FFFD", quantity.Plural(n, "character", ""))
 	}
 	return []string{note}
 }
@@ -47,19 +54,20 @@ func countReplaced(ctx context.Context, text *bigtext.Text) int64 {
 	return n
 }
 
-func plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return humanize.Comma(n) + " " + noun + "s"
-}
+// singular turns the reason for leaving out several members into one for a single member.
+var singular = strings.NewReplacer("files and folders", "file or folder", "links or special files",
+	"link or special file", "files ", "file ", "members", "member", "objects ", "object ")
 
 // describeLeftOut returns a sentence about what was left out, nil if nothing was.
 func describeLeftOut(counts map[string]int) []string {
 	var parts []string
 
 	for _, reason := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, humanize.Comma(int64(counts[reason]))+" "+reason)
+		shown := reason
+		if counts[reason] == 1 {
+			shown = singular.Replace(reason)
+		}
+		parts = append(parts, quantity.Comma(counts[reason])+" "+shown)
 	}
 	if parts == nil {
 		return nil
@@ -99,7 +107,7 @@ func (r *reader) survey(ctx context.Context, dir *bigtext.Dir) (notes []string, 
 		files := kinds[kind]
 		list := strings.Join(files[:min(len(files), shown)], ", ")
 		if len(files) > shown {
-			list += fmt.Sprintf(" and %s more", humanize.Comma(int64(len(files)-shown)))
+			list += fmt.Sprintf(" and %s more", quantity.Comma(len(files)-shown))
 		}
 		notes = append(notes, fmt.Sprintf("%s: %s", kind, list))
 	}
@@ -110,7 +118,7 @@ func (r *reader) survey(ctx context.Context, dir *bigtext.Dir) (notes []string, 
 	notes = append(notes, more...)
 	if len(names) > r.surveyed && len(notes) > 0 {
 		notes = append(notes, fmt.Sprintf("only the first %s files were looked at before the start",
-			humanize.Comma(int64(r.surveyed))))
+			quantity.Comma(r.surveyed)))
 	}
 	return notes, nil
 }

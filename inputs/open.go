@@ -147,7 +147,7 @@ func (r *reader) openText(ctx context.Context, text *bigtext.Text) (tiers.Input,
 	if text, err = r.decode(ctx, text); err != nil {
 		return tiers.Input{}, err
 	}
-	return r.finishText(ctx, text, nil, append(notes, describeText(ctx, text)...))
+	return r.finishText(ctx, text, nil, notes)
 }
 
 // finishText finds the tables in a text. It owns the text.
@@ -158,20 +158,25 @@ func (r *reader) finishText(
 	if err != nil {
 		return tiers.Input{}, errors.Join(err, text.Close())
 	}
+	if found == nil && len(text.Tables()) == 0 {
+		notes = append(notes, r.describeText(ctx, text)...)
+	}
 	return tiers.Input{Text: text, Notes: append(notes, more...)}, nil
 }
 
 // openSeveral opens the files and folders that match the paths and patterns.
 func (r *reader) openSeveral(ctx context.Context, paths []string) (tiers.Input, error) {
-	base, names, err := findPaths(ctx, paths)
+	found, err := r.findPaths(ctx, paths)
 	if err != nil {
 		return tiers.Input{}, err
 	}
-	return r.openFolder(ctx, base, names)
+	return r.openFolder(ctx, found.base, found.names, describeLeftOut(found.leftOut)...)
 }
 
 // openFolder opens a folder with the named files, relative to it.
-func (r *reader) openFolder(ctx context.Context, base string, names []string) (tiers.Input, error) {
+func (r *reader) openFolder(
+	ctx context.Context, base string, names []string, notes ...string,
+) (tiers.Input, error) {
 	chosen := &choice{reader: r}
 	if !r.ReadIgnored {
 		if err := chosen.ignores.open(base); err != nil {
@@ -185,7 +190,7 @@ func (r *reader) openFolder(ctx context.Context, base string, names []string) (t
 	if err != nil {
 		return tiers.Input{}, err
 	}
-	return r.finishFolder(ctx, dir, "the directory has no files", nil)
+	return r.finishFolder(ctx, dir, "the directory has no files", notes)
 }
 
 // finishFolder checks a folder and examines its files. It owns the folder.

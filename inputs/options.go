@@ -3,10 +3,13 @@ package inputs
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/text/encoding"
+
+	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
 // Options configure how files are read. The zero value detects everything.
@@ -22,6 +25,9 @@ type Options struct {
 	// Encoding is the encoding of every text, such as "utf-8" or "shift_jis". Empty means that it
 	// is detected.
 	Encoding string
+	// CSV are options of CSV texts, as NAME=VALUE: header, skip, delim, quote, escape, comment,
+	// nullstr, decimal and thousands. What they leave out is detected.
+	CSV []string
 	// KeepDocuments leaves documents such as PDF, Word and HTML unchanged. Otherwise they are
 	// converted to Markdown, and the bytes of the text contain the file itself.
 	KeepDocuments bool
@@ -56,7 +62,8 @@ const (
 // reader reads files according to some options.
 type reader struct {
 	Options
-	encoding encoding.Encoding // of every text; nil to detect it
+	encoding encoding.Encoding // the encoding of every text; nil to detect it
+	csv      tables.Options    // of every CSV text
 	surveyed int               // number of a folder's files examined before a snippet runs
 }
 
@@ -80,6 +87,11 @@ func newReader(o Options) (*reader, error) {
 		}
 	}
 
+	csv, err := readCSVOptions(o.CSV)
+	if err != nil {
+		return nil, err
+	}
+
 	if tell := o.Progress; tell != nil {
 		var turn sync.Mutex
 		o.Progress = func(what string) {
@@ -88,12 +100,26 @@ func newReader(o Options) (*reader, error) {
 			tell(what)
 		}
 	}
-	r := &reader{Options: o, surveyed: mostSurveyed}
+	r := &reader{Options: o, csv: csv, surveyed: mostSurveyed}
 	if o.Encoding != "" {
-		var err error
 		if r.encoding, err = findEncoding(o.Encoding); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
+}
+
+// readCSVOptions reads options of the form NAME=VALUE.
+func readCSVOptions(list []string) (o tables.Options, err error) {
+	for _, one := range list {
+		name, value, isPair := strings.Cut(one, "=")
+		if !isPair {
+			return o, fmt.Errorf("cannot use the option %q of CSV: write NAME=VALUE", one)
+		}
+		if err := o.Set(strings.ToLower(strings.TrimSpace(name)), value); err != nil {
+			return o, err
+		}
+	}
+	err = o.Check()
+	return o, err
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
 // mostMatches is the maximum number of files that patterns may match.
@@ -23,23 +25,30 @@ func isPattern(path string) bool {
 	return err != nil
 }
 
-// findPaths returns the deepest folder that contains all the paths, and the paths relative to it.
-// A pattern stands for the files that match it.
-func findPaths(ctx context.Context, paths []string) (base string, names []string, err error) {
+// foundPaths are files and folders.
+type foundPaths struct {
+	base    string         // the deepest folder that contains them all
+	names   []string       // relative to base, with slashes
+	leftOut map[string]int // matches of patterns, by the reason
+}
+
+// findPaths finds what the paths name. A pattern stands for the files that match it.
+func (r *reader) findPaths(ctx context.Context, paths []string) (f foundPaths, err error) {
 	var all, bases []string
+	f.leftOut = map[string]int{}
 
 	for _, path := range paths {
-		found, folder, err := findPath(ctx, path)
+		found, folder, err := r.findPath(ctx, path, f.leftOut)
 		if err != nil {
-			return "", nil, err
+			return f, err
 		}
 		all, bases = append(all, found...), append(bases, folder)
 		if len(all) > mostMatches {
-			return "", nil, fmt.Errorf("the patterns match more than %d files: pass their folder", mostMatches)
+			return f, fmt.Errorf("the patterns match more than %d files: pass their folder", mostMatches)
 		}
 	}
 
-	base = bases[0]
+	base := bases[0]
 
 	for _, folder := range bases[1:] {
 		for !isBelow(folder, base) {
@@ -50,11 +59,12 @@ func findPaths(ctx context.Context, paths []string) (base string, names []string
 	for _, path := range all {
 		name, err := filepath.Rel(base, path)
 		if err != nil {
-			return "", nil, err
+			return f, err
 		}
-		names = append(names, filepath.ToSlash(name))
+		f.names = append(f.names, filepath.ToSlash(name))
 	}
-	return base, names, nil
+	f.base = base
+	return f, nil
 }
 
 // isBelow reports whether path is the folder, or in it.
@@ -65,9 +75,11 @@ func isBelow(path, folder string) bool {
 
 // findPath returns the absolute paths for a path or pattern, and the folder from which their names
 // start.
-func findPath(ctx context.Context, path string) (found []string, folder string, err error) {
+func (r *reader) findPath(
+	ctx context.Context, path string, leftOut map[string]int,
+) (found []string, folder string, err error) {
 	if isPattern(path) {
-		return matchFiles(ctx, path)
+		return r.matchFiles(ctx, path, leftOut)
 	}
 
 	whole, err := absolute(path)
@@ -87,16 +99,23 @@ func findPath(ctx context.Context, path string) (found []string, folder string, 
 	return []string{whole}, filepath.Dir(whole), nil
 }
 
-// matchFiles returns the files that match a pattern. Links are not followed.
-func matchFiles(ctx context.Context, pattern string) (found []string, folder string, err error) {
+// matchFiles returns the files that match a pattern, except those of secrets. Links are not followed.
+func (r *reader) matchFiles(
+	ctx context.Context, pattern string, leftOut map[string]int,
+) (found []string, folder string, err error) {
 	base, rest := doublestar.SplitPattern(filepath.ToSlash(pattern))
 	folder, err = absolute(filepath.FromSlash(base))
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot look for %q: %w", pattern, err)
 	}
 
+	secrets := 0
 	err = doublestar.GlobWalk(os.DirFS(folder), rest, func(name string, entry os.DirEntry) error {
 		if !entry.Type().IsRegular() {
+			return ctx.Err()
+		}
+		if bigtext.IsSecret(name) && !r.isNamed(name) {
+			secrets++
 			return ctx.Err()
 		}
 		if found = append(found, filepath.Join(folder, filepath.FromSlash(name))); len(found) > mostMatches {
@@ -108,8 +127,14 @@ func matchFiles(ctx context.Context, pattern string) (found []string, folder str
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("cannot look for %q: %w", pattern, err)
+	case len(found) == 0 && secrets > 0:
+		return nil, "", fmt.Errorf("no file matches %q; %s", pattern,
+			describeLeftOut(map[string]int{bigtext.Secrets: secrets})[0])
 	case len(found) == 0:
 		return nil, "", fmt.Errorf("no file matches %q", pattern)
+	}
+	if secrets > 0 {
+		leftOut[bigtext.Secrets] += secrets
 	}
 	return found, folder, nil
 }

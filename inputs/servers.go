@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/internal/data/remote"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -63,7 +64,7 @@ func (r *reader) openBucket(ctx context.Context, o *objects, key string) (tiers.
 	}
 	if sum > r.MaxUnpacked {
 		return tiers.Input{}, fmt.Errorf("%w: the objects have %s together: give a longer key, or raise --max-unpacked",
-			bigtext.ErrTooLarge, formatBytes(sum))
+			bigtext.ErrTooLarge, quantity.IBytes(sum))
 	}
 
 	// The objects are read as long as the folder is used. Until it is open, ctx ends reads, too.
@@ -91,14 +92,14 @@ func (r *reader) openDownload(
 	defer file.Close()
 	if file.Size > r.MaxUnpacked {
 		return tiers.Input{}, fmt.Errorf("%w: it has %s: raise --max-unpacked",
-			bigtext.ErrTooLarge, formatBytes(file.Size))
+			bigtext.ErrTooLarge, quantity.IBytes(file.Size))
 	}
 
 	counted := &countedReader{Reader: file}
 	stop := r.tellWhile(func() string {
-		said := fmt.Sprintf("downloading %s: %s", file.Name, formatBytes(counted.got.Load()))
+		said := fmt.Sprintf("downloading %s: %s", file.Name, quantity.IBytes(counted.got.Load()))
 		if file.Size > 0 {
-			said += " of " + formatBytes(file.Size)
+			said += " of " + quantity.IBytes(file.Size)
 		}
 		return said
 	})
@@ -135,7 +136,7 @@ type objects struct {
 	leftOut map[string]int
 	close   func()
 
-	ctx    context.Context //nolint:containedctx // of the reads, which begin when a file is used
+	ctx    context.Context //nolint:containedctx // the context of reads, which begin when a file is used
 	cancel context.CancelFunc
 }
 

@@ -10,26 +10,36 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/data/documents"
 	"github.com/rlmhq/rlm/internal/data/tablefiles"
 	"github.com/rlmhq/rlm/internal/data/tablesql"
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // findTables marks the tables in a file, and returns sentences about them. If the tables cannot be
 // read, none are marked, and a sentence reports that.
 func (r *reader) findTables(ctx context.Context, text *bigtext.Text, found *document) ([]string, error) {
+	if found == nil && text.Kind() == bigtext.KindCSV && !text.IsBinary() {
+		text.MarkCSV(r.csv)
+		return describeLayout(text)
+	}
 	file := r.findTableFile(text, found)
 	if file == nil {
 		return nil, nil
 	}
 	original := text.Original()
+	if file == (jsonArray{}) {
+		original = text // decoded
+	}
 
 	tables, err := file.list(ctx, original)
 	if errors.Is(err, tablefiles.ErrUnreadable) || errors.Is(err, tablesql.ErrDatabase) {
 		return []string{r.explainLimit(err, original.Size()).Error()}, nil
+	}
+	if errors.Is(err, errNoRows) {
+		return nil, nil // a list of other values
 	}
 	if err != nil {
 		return nil, err
@@ -50,6 +60,9 @@ func (r *reader) findTables(ctx context.Context, text *bigtext.Text, found *docu
 		text.MarkTables(tables)
 	}
 	notes := describeTables(tables)
+	if found != nil && found.isWorkbook {
+		notes = append(notes, describeSheets(ctx, original)...)
+	}
 	if log := text.Name() + "-wal"; file == (database{}) && hasContent(log) {
 		notes = append(notes, "what is only in "+filepath.Base(log)+" is not seen: let SQLite run "+
 			"PRAGMA wal_checkpoint first")
@@ -72,8 +85,12 @@ type tableFile interface {
 // findTableFile returns a reader for the tables in a file, nil if it has none.
 func (r *reader) findTableFile(text *bigtext.Text, found *document) tableFile {
 	switch {
+	case found != nil && found.isWorkbook && found.kind == documents.SpreadsheetXML:
+		return moduleTables{r, tablefiles.SpreadsheetXML}
 	case found != nil && found.isWorkbook:
 		return moduleTables{r, tablefiles.Workbook}
+	case found == nil && text.Kind() == bigtext.KindJSON && startsArray(text):
+		return jsonArray{}
 	case found != nil || !text.IsBinary():
 		return nil
 	case text.Kind() == kindParquet:
@@ -125,7 +142,7 @@ func describeTables(tables []bigtext.Table) []string {
 	var notes []string
 	for i, table := range tables {
 		if i == most {
-			notes = append(notes, plural(int64(len(tables)-i), "more table"))
+			notes = append(notes, quantity.Plural(len(tables)-i, "more table", ""))
 			break
 		}
 		what := "it is a table"
@@ -133,7 +150,7 @@ func describeTables(tables []bigtext.Table) []string {
 			what = fmt.Sprintf("table %q", shorten(table.Name))
 		}
 		if table.Rows >= 0 {
-			what += " of " + plural(table.Rows, "row")
+			what += " of " + quantity.Plural(table.Rows, "row", "")
 		}
 		notes = append(notes, what+", whose columns are "+describeColumns(table.Columns))
 	}
@@ -149,7 +166,7 @@ func describeColumns(columns []bigtext.Column) string {
 	var shown []string
 	for i, column := range columns {
 		if i == most {
-			shown = append(shown, "and "+humanize.Comma(int64(len(columns)-i))+" more")
+			shown = append(shown, "and "+quantity.Comma(len(columns)-i)+" more")
 			break
 		}
 		shown = append(shown, strings.TrimSpace(shorten(column.Name)+" "+shorten(column.Type)))

@@ -88,6 +88,18 @@ func TestFilesAreTables(t *testing.T) {
 			`{"name":"Grüße 0 漢字","count":0,`,
 			"converted from xlsb to Markdown: 3 sheets",
 		},
+		"export.xls": {
+			[]byte(`<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>
+<Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet"
+ xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet"><Worksheet ss:Name="Stock"><Table>
+<Row><Cell><Data ss:Type="String">id</Data></Cell><Cell><Data ss:Type="String">day</Data></Cell></Row>
+<Row><Cell><Data ss:Type="Number">12345678901234567</Data></Cell>
+<Cell><Data ss:Type="DateTime">2024-03-15T00:00:00.000</Data></Cell></Row></Table></Worksheet></Workbook>`),
+			"spreadsheetml",
+			[]string{"Stock"},
+			`{"id":12345678901234567,"day":"2024-03-15"}`,
+			"converted from spreadsheetml to Markdown: 1 sheet",
+		},
 		"book.xls": {all["book.xls"], "xls", []string{"Sales", "Köpfe & mehr"}, `{"item":"Grüße",`, "item_2"},
 		"shop.db": {
 			all["shop.sqlite"], "sqlite",
@@ -161,7 +173,7 @@ func makeDatabase(t *testing.T, path string) []byte {
 	return data
 }
 
-// TestTheLogOfADatabaseIsNamed opens a database with an unmerged log beside it.
+// TestTheLogOfADatabaseIsNamed opens a database with an unmerged log next to it.
 func TestTheLogOfADatabaseIsNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.db")
 	makeDatabase(t, path)
@@ -208,6 +220,34 @@ func TestAFolderHasTables(t *testing.T) {
 }
 
 // TestTablesAreBounded reads a small file that expands to very many rows.
+// TestRowsOfAListAreBounded reads lists of objects: a row, or what is between rows, has a bound.
+func TestRowsOfAListAreBounded(t *testing.T) {
+	fill := strings.Repeat("x", 40<<20)
+	for name, c := range map[string]struct {
+		data   string
+		tables int
+		told   string
+	}{
+		"rows":      {`[{"a": 1}, {"b": "x"}]`, 1, "it is a table"},
+		"long row":  {`[{"a": 1}, {"a": "` + fill + `"}]`, 0, "a row has more than 8388608 bytes"},
+		"long gap":  {`[{"a": 1},` + strings.ReplaceAll(fill, "x", " ") + `{"a": 2}]`, 0, "a row has more than"},
+		"cut":       {`[{"a": 1}, {"a": `, 0, "unexpected"},
+		"other one": {`[{"a": 1}, 2]`, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, err := read(t, inputs.Options{}, "a.json", []byte(c.data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := in.Text.(*bigtext.Text)
+			notes := strings.Join(in.Notes, "; ")
+			if len(text.Tables()) != c.tables || !strings.Contains(notes, c.told) {
+				t.Errorf("%d tables; notes: %s", len(text.Tables()), notes)
+			}
+		})
+	}
+}
+
 func TestTablesAreBounded(t *testing.T) {
 	in, err := read(t, inputs.Options{MaxUnpacked: 1000}, "a.parquet", tableSamples(t)["zstd.parquet"])
 	if err != nil {

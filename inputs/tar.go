@@ -21,7 +21,7 @@ func (a *archive) readTar(ctx context.Context) error {
 		header, err := headers.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			return a.addUnnamed()
 		case err != nil && !errors.Is(err, tar.ErrInsecurePath):
 			return err
 		}

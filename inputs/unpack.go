@@ -17,13 +17,14 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // packing is a compression format for one file.
 type packing struct {
 	name     string
 	magic    string
-	suffixes []string // of names: the second replaces the first
+	suffixes []string // endings of names; in each pair, the second replaces the first
 	open     func(io.Reader) (io.Reader, func(), error)
 }
 
@@ -101,7 +102,7 @@ func openXz(r io.Reader) (io.Reader, func(), error) {
 
 func openLz4(r io.Reader) (io.Reader, func(), error) { return lz4.NewReader(r), func() {}, nil }
 
-// findPacking returns the compression format of a file, nil for none.
+// findPacking returns the compression format of a file, or nil if there is none.
 func findPacking(head []byte) *packing {
 	for i := range packings {
 		p := &packings[i]
@@ -160,7 +161,7 @@ func (r *reader) unpack(ctx context.Context, text *bigtext.Text) (*bigtext.Text,
 			return nil, nil, err
 		}
 		notes = append(notes, fmt.Sprintf("unpacked from %s: %s of %s", p.name,
-			formatBytes(text.Size()), formatBytes(packed)))
+			quantity.IBytes(text.Size()), quantity.IBytes(packed)))
 	}
 	return text, notes, nil
 }
@@ -247,7 +248,7 @@ func (r *reader) explain(packed *bigtext.Text, p *packing, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, xz.ErrBuf):
 		err = fmt.Errorf("it is cut short, or damaged: %w", err)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, xz.ErrMemlimit):
-		err = fmt.Errorf("it needs more than %s of memory: %w", formatBytes(maxWindow), err)
+		err = fmt.Errorf("it needs more than %s of memory: %w", quantity.IBytes(maxWindow), err)
 	}
 	return fmt.Errorf("cannot unpack %s as %s: %w", filepath.Base(packed.Name()), p.name, err)
 }
@@ -275,7 +276,7 @@ func (r *reader) checkUnpacked(unpacked, packed int64) error {
 	switch {
 	case unpacked > r.MaxUnpacked:
 		return fmt.Errorf("%w: it unpacks to more than %s: raise --max-unpacked",
-			bigtext.ErrTooLarge, formatBytes(r.MaxUnpacked))
+			bigtext.ErrTooLarge, quantity.IBytes(r.MaxUnpacked))
 	case unpacked > anyRatio && unpacked/r.MaxRatio > packed:
 		return fmt.Errorf("%w: it unpacks to more than %d times its size, which suggests a "+
 			"malicious file: raise --max-ratio", bigtext.ErrTooLarge, r.MaxRatio)
@@ -289,7 +290,7 @@ type watchReader struct {
 	what  string
 	tell  func(string)
 	size  int64
-	rest  func() int64 // the number of unread bytes; nil if the reader's bytes are the text's
+	rest  func() int64 // unread bytes of the text; nil if Read returns the text's own bytes
 	got   int64
 	next  time.Time
 	begun bool

@@ -47,6 +47,9 @@ func (a *archive) readZip(ctx context.Context, r *reader) error {
 		}
 	}
 
+	if err := a.addUnnamed(); err != nil {
+		return err
+	}
 	for _, m := range a.members {
 		if m.size > r.MaxUnpacked-sum {
 			sum = r.MaxUnpacked + 1
@@ -90,7 +93,11 @@ func (a *archive) addZip(f *zip.File) error {
 	case f.UncompressedSize64 > 1<<62:
 		return errors.New("it is damaged: a member is impossibly large")
 	}
-	return a.add(f.Name, member{size: int64(f.UncompressedSize64), open: f.Open})
+	name := f.Name
+	if better := unicodePath(name, f.Extra); better != "" {
+		name = better
+	}
+	return a.add(name, member{size: int64(f.UncompressedSize64), open: f.Open})
 }
 
 // documentKind returns the kind of a document that is internally a zip archive, empty for any

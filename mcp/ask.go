@@ -16,14 +16,14 @@ const maxQuestion = 1 << 20
 
 type askIn struct {
 	Question string `json:"question"`
-	Handle   string `json:"handle,omitempty" jsonschema:"from rlm_open; the question is about it"`
+	Handle   string `json:"session,omitempty" jsonschema:"from rlm_open; the question is about it"`
 }
 
 func (s *Server) addAsk(server *mcp.Server) {
 	open := true
-	mcp.AddTool(server, &mcp.Tool{
+	addTool(s, server, &mcp.Tool{
 		Name: "rlm_ask", Title: "Let a model answer a question about inputs of any size",
-		Description: "Lets a model answer a question about the contexts of a handle: it writes snippets, looks at " +
+		Description: "Lets a model answer a question about the contexts of a session: it writes snippets, looks at " +
 			"parts and asks models about them. It costs money, and takes seconds to minutes. Use rlm_exec for " +
 			"whatever code alone can answer.",
 		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &open},
@@ -143,7 +143,7 @@ type foundTool struct {
 
 func (s *Server) addSearch(server *mcp.Server) {
 	closed := false
-	mcp.AddTool(server, &mcp.Tool{
+	addTool(s, server, &mcp.Tool{
 		Name: "rlm_search_tools", Title: "Find functions for snippets",
 		Description: "Finds the functions that fit some words best. Snippets of rlm_exec call them by their names.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &closed},

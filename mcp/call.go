@@ -33,7 +33,7 @@ var errUndecided = fmt.Errorf("nobody has decided within %v", answerTime)
 type call struct {
 	mu      sync.Mutex
 	request *mcp.CallToolRequest
-	ctx     context.Context //nolint:containedctx // of the request with the progress messages
+	ctx     context.Context //nolint:containedctx // the context of the request with the progress messages
 	sent    time.Time
 	count   float64
 	task    *task // that the call may become, nil if the client does not know tasks

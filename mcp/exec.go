@@ -10,10 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
+	strict "github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -25,13 +26,47 @@ const (
 )
 
 type openIn struct {
-	Paths  []string `json:"paths,omitempty" jsonschema:"files or folders of the host, each a context"`
-	Texts  []string `json:"texts,omitempty" jsonschema:"texts, each a context"`
-	Values []any    `json:"values,omitempty" jsonschema:"JSON values, each a context that is decoded already"`
+	Contexts []contextIn `json:"contexts,omitempty" jsonschema:"the inputs, each with one of path, text and value"`
+}
+
+type contextIn struct {
+	Path  string  `json:"path,omitempty" jsonschema:"a file or folder of the host"`
+	Text  *string `json:"text,omitempty"`
+	Value any     `json:"value,omitempty" jsonschema:"JSON text, which snippets see decoded"`
+}
+
+// forms counts how many of its three kinds of content a context has.
+func (c *contextIn) forms() (n int) {
+	for _, has := range []bool{c.Path != "", c.Text != nil, c.Value != nil} {
+		if has {
+			n++
+		}
+	}
+	return n
+}
+
+// keepDigits takes the values from the arguments as the client sent them: the SDK has decoded their
+// numbers as float64.
+func (in *openIn) keepDigits(arguments json.RawMessage) error {
+	var sent struct {
+		Contexts []struct {
+			Value json.RawMessage `json:"value"`
+		} `json:"contexts"`
+	}
+	if err := strict.Unmarshal(arguments, &sent); err != nil {
+		return fmt.Errorf("cannot decode the contexts: %w", err)
+	}
+
+	for i := range in.Contexts {
+		if in.Contexts[i].Value != nil && i < len(sent.Contexts) {
+			in.Contexts[i].Value = sent.Contexts[i].Value
+		}
+	}
+	return nil
 }
 
 type openOut struct {
-	Handle   string        `json:"handle" jsonschema:"for rlm_exec, rlm_ask, rlm_files and rlm_close"`
+	Handle   string        `json:"session" jsonschema:"for rlm_exec, rlm_ask, rlm_files and rlm_close"`
 	Contexts []contextInfo `json:"contexts"`
 	Notes    []string      `json:"notes,omitempty" jsonschema:"what snippets do not see as it is"`
 }
@@ -42,8 +77,8 @@ type contextInfo struct {
 }
 
 type execIn struct {
-	Code     string `json:"code" jsonschema:"the value of its last expression is printed, as in a notebook"`
-	Handle   string `json:"handle,omitempty" jsonschema:"from rlm_open; without one, nothing is kept after the call"`
+	Code     string `json:"source" jsonschema:"the value of its last expression is printed, as in a notebook"`
+	Handle   string `json:"session,omitempty" jsonschema:"from rlm_open; without one, nothing is kept after the call"`
 	Language string `json:"language,omitempty" jsonschema:"python or go; detected by default"`
 }
 
@@ -67,7 +102,7 @@ type exception struct {
 }
 
 type closeIn struct {
-	Handle string `json:"handle"`
+	Handle string `json:"session"`
 }
 
 type closeOut struct {
@@ -78,11 +113,14 @@ type closeOut struct {
 func (s *Server) addSessionTools(server *mcp.Server) {
 	closed, isOpen := false, true
 	isDestructive := s.cfg.Functions != "" // functions may delete something
-	mcp.AddTool(server, &mcp.Tool{
+	addTool(s, server, &mcp.Tool{
 		Name: "rlm_open", Title: "Open a sandbox over inputs", Description: s.describeOpen(),
 		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &closed, DestructiveHint: &closed},
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in openIn) (*mcp.CallToolResult, openOut, error) {
 		return run(ctx, s, req, func(ctx context.Context, _ *call) (_ *mcp.CallToolResult, out openOut, err error) {
+			if err := in.keepDigits(req.Params.Arguments); err != nil {
+				return nil, out, err
+			}
 			err = s.cfg.Work(ctx, func(ctx context.Context) (err error) {
 				out, err = s.openHandle(ctx, in)
 				return err
@@ -91,7 +129,7 @@ func (s *Server) addSessionTools(server *mcp.Server) {
 		})
 	})
 
-	mcp.AddTool(server, &mcp.Tool{
+	addTool(s, server, &mcp.Tool{
 		Name: "rlm_exec", Title: "Run code in a sandbox", Description: s.describeExec(),
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &isDestructive, OpenWorldHint: &isOpen},
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in execIn) (*mcp.CallToolResult, execOut, error) {
@@ -100,8 +138,8 @@ func (s *Server) addSessionTools(server *mcp.Server) {
 		})
 	})
 
-	mcp.AddTool(server, &mcp.Tool{
-		Name: "rlm_close", Title: "End a handle", Description: "Ends a handle with its variables and files.",
+	addTool(s, server, &mcp.Tool{
+		Name: "rlm_close", Title: "End a session", Description: "Ends a session with its variables and files.",
 		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &closed, IdempotentHint: true},
 	}, func(ctx context.Context, _ *mcp.CallToolRequest, in closeIn) (*mcp.CallToolResult, closeOut, error) {
 		h, leave, err := s.handles.use(ctx, in.Handle)
@@ -114,7 +152,7 @@ func (s *Server) addSessionTools(server *mcp.Server) {
 }
 
 func (s *Server) describeOpen() string {
-	text := "Opens a sandbox and returns a handle. Snippets see the contexts as context, context_1 and so on: " +
+	text := "Opens a sandbox and returns a session. Snippets see the contexts as context, context_1 and so on: " +
 		"a file as a str, a folder as a mapping of relative paths to texts. A context can be far larger than " +
 		"your window: look at parts of it."
 	text += " " + s.cfg.PathHelp
@@ -123,12 +161,12 @@ func (s *Server) describeOpen() string {
 		text += " The first contexts are those of the user: " + strings.Join(s.cfg.Contexts, ", ") + "."
 	}
 
-	return text + fmt.Sprintf(" At most %d handles are open; one ends after %v without a call.",
+	return text + fmt.Sprintf(" At most %d sessions are open; one ends after %v without a call.",
 		s.cfg.Handles, s.cfg.Idle)
 }
 
 func (s *Server) describeExec() string {
-	text := "Runs Python or Go in a sandbox, without the network and the files of the host. With a handle, " +
+	text := "Runs Python or Go in a sandbox, without the network and the files of the host. With a session, " +
 		"variables stay for the next snippet. FINAL(value) ends the snippet with a value. Only what the " +
 		"snippet prints or returns comes back, so loop and filter in code."
 
@@ -190,28 +228,31 @@ func (s *Server) readGiven(ctx context.Context, in openIn) (given []Given, close
 			}
 		}
 	}
-	if n := len(s.cfg.Contexts) + len(in.Paths) + len(in.Texts) + len(in.Values); n > maxContexts {
+	if n := len(s.cfg.Contexts) + len(in.Contexts); n > maxContexts {
 		return nil, closeFiles, fmt.Errorf("there are %d contexts: give at most %d, or a folder", n, maxContexts)
 	}
 
-	for _, path := range in.Paths {
-		one, err := s.cfg.Read(ctx, path)
-		if err != nil {
-			return given, closeFiles, err
+	for i := range in.Contexts {
+		c := &in.Contexts[i]
+		name := fmt.Sprintf("context %d", i+1)
+		var one Given
+		switch {
+		case c.forms() != 1:
+			return given, closeFiles, fmt.Errorf("%s has %d of path, text and value: give one", name, c.forms())
+		case c.Path != "":
+			if one, err = s.cfg.Read(ctx, c.Path); err != nil {
+				return given, closeFiles, err
+			}
+		case c.Text != nil:
+			one = Given{Name: name, Text: *c.Text, Context: rlm.Text(name, *c.Text)}
+		default:
+			text, err := c.json()
+			if err != nil {
+				return given, closeFiles, fmt.Errorf("%s: %w", name, err)
+			}
+			one = Given{Name: name, Text: string(text), Context: rlm.Value(name, text)}
 		}
 		given = append(given, one)
-	}
-	for i, text := range in.Texts {
-		name := fmt.Sprintf("text %d", i+1)
-		given = append(given, Given{Name: name, Text: text, Context: rlm.Text(name, text)})
-	}
-	for i, value := range in.Values {
-		name := fmt.Sprintf("value %d", i+1)
-		text, err := json.Marshal(value)
-		if err != nil {
-			return given, closeFiles, err
-		}
-		given = append(given, Given{Name: name, Text: string(text), Context: rlm.Value(name, json.RawMessage(text))})
 	}
 	return given, closeFiles, nil
 }
@@ -256,7 +297,7 @@ func describe(r rlm.Result) (*mcp.CallToolResult, execOut) {
 	}
 	if r.Dropped > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%s bytes of output were dropped: print less",
-			humanize.Comma(r.Dropped)))
+			quantity.Comma(r.Dropped)))
 	}
 
 	for _, d := range r.Denied {
@@ -279,7 +320,7 @@ func describe(r rlm.Result) (*mcp.CallToolResult, execOut) {
 		if len(r.Final.Value) > maxValue {
 			isError = true
 			out.Notes = append(out.Notes, fmt.Sprintf("the value has %s bytes, which is too much for a result: "+
-				"keep it in a variable, and return a part or a summary", humanize.Comma(int64(len(r.Final.Value)))))
+				"keep it in a variable, and return a part or a summary", quantity.Comma(len(r.Final.Value))))
 		} else {
 			valid := bytes.ToValidUTF8(r.Final.Value, []byte("\uFFFD"))
 			out.Value, value = json.RawMessage(valid), string(valid)

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -21,7 +21,7 @@ import (
 const maxReadFile = 8 << 20
 
 type filesIn struct {
-	Handle string `json:"handle"`
+	Handle string `json:"session"`
 	Name   string `json:"name,omitempty" jsonschema:"the file to return; without one, all files are listed"`
 }
 
@@ -40,9 +40,9 @@ func infoOf(a tiers.Artefact) fileInfo { return fileInfo{a.Name, a.Type, len(a.D
 
 func (s *Server) addFiles(server *mcp.Server) {
 	closed := false
-	mcp.AddTool(server, &mcp.Tool{
-		Name: "rlm_files", Title: "List or read the files of a handle",
-		Description: "Lists the files that snippets of a handle made: figures, and the files below /out. " +
+	addTool(s, server, &mcp.Tool{
+		Name: "rlm_files", Title: "List or read the files of a session",
+		Description: "Lists the files that snippets of a session made: figures, and the files below /out. " +
 			"With a name, it returns that file.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &closed},
 	}, func(ctx context.Context, _ *mcp.CallToolRequest, in filesIn) (*mcp.CallToolResult, filesOut, error) {
@@ -74,7 +74,7 @@ func (h *handle) answerFiles(ctx context.Context, name string) (*mcp.CallToolRes
 		}
 		if len(a.Data) > maxReadFile {
 			return nil, out, fmt.Errorf("the file %s has %s bytes, which is too much for a result: read parts of it "+
-				"in a snippet", name, humanize.Comma(int64(len(a.Data))))
+				"in a snippet", name, quantity.Comma(len(a.Data)))
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{contentOf(a)}}, out, nil
 	}
@@ -134,7 +134,7 @@ func (h *handle) listFiles(ctx context.Context) (all []tiers.Artefact, notes []s
 			return err
 		}
 		if left -= info.Size(); left < 0 {
-			size := humanize.Comma(info.Size())
+			size := quantity.Comma(info.Size())
 			notes = append(notes, fmt.Sprintf("out/%s has %s bytes, which is too much", name, size))
 			return nil
 		}

@@ -11,9 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/mcp/tools"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
@@ -29,8 +28,8 @@ const (
 type handle struct {
 	name     string // empty for the session of one call
 	session  *rlm.Session
-	calls    *tools.Allowance                   // of tools
-	progress atomic.Pointer[func(ledger.Event)] // of the current question
+	calls    *tools.Allowance                   // limits calls of tools
+	progress atomic.Pointer[func(ledger.Event)] // reports progress of the current question
 	turn     chan struct{}                      // holds one token: calls take turns
 	files    []tiers.Artefact                   // guarded by the turn
 	given    []Given                            // by the client, for questions that no session answers
@@ -87,10 +86,10 @@ func (p *Places) take(tenant string) error {
 	switch {
 	case p.taken >= p.most:
 		return fmt.Errorf("the server has %s open, which is its limit: try again later",
-			english.Plural(p.most, "handle", "handles"))
+			quantity.Plural(p.most, "session", "sessions"))
 	case p.of[tenant] >= p.share(tenant, p.most):
 		return fmt.Errorf("%s of this tenant open, and the other places are for other tenants: end one with "+
-			"rlm_close", english.Plural(p.of[tenant], "handle is", "handles are"))
+			"rlm_close", quantity.Plural(p.of[tenant], "session is", "sessions are"))
 	}
 
 	p.taken++
@@ -121,7 +120,7 @@ func (hs *handles) reserve() (name string, err error) {
 	}
 	if len(hs.open) >= hs.most {
 		return "", fmt.Errorf("%s open, which is the limit: end one with rlm_close, or use one of yours",
-			english.Plural(len(hs.open), "handle is", "handles are"))
+			quantity.Plural(len(hs.open), "session is", "sessions are"))
 	}
 	if err := hs.places.take(hs.tenant); err != nil {
 		return "", err
@@ -158,7 +157,7 @@ func (hs *handles) use(ctx context.Context, name string) (_ *handle, leave func(
 	h := hs.open[name]
 	hs.mu.Unlock()
 	if h == nil {
-		return nil, nil, fmt.Errorf("there is no handle %.40q, or it was idle for %v and ended: "+
+		return nil, nil, fmt.Errorf("there is no session %.40q, or it was idle for %v and ended: "+
 			"open one with rlm_open", name, hs.idle)
 	}
 
@@ -171,7 +170,7 @@ func (hs *handles) use(ctx context.Context, name string) (_ *handle, leave func(
 	h.idle.Stop()
 	if !hs.has(h) {
 		h.turn <- struct{}{}
-		return nil, nil, errors.New("the handle was closed while the call waited: open one with rlm_open")
+		return nil, nil, errors.New("the session was closed while the call waited: open one with rlm_open")
 	}
 	return h, func() { h.idle.Reset(hs.idle); h.turn <- struct{}{} }, nil
 }

@@ -18,8 +18,8 @@ import (
 // Limits on the records.
 const (
 	maxRuns   = 100
-	maxBytes  = 32 << 20 // of the ended ones
-	maxEvents = 1_000    // of a run
+	maxBytes  = 32 << 20 // maximum size of all ended runs
+	maxEvents = 1_000    // per run
 	maxGiven  = 100_000  // characters
 
 	runScheme = "rlm://runs/"
@@ -29,7 +29,7 @@ const (
 type record struct {
 	ID      string         `json:"run"`
 	Tool    string         `json:"tool"`
-	Handle  string         `json:"handle,omitempty"`
+	Handle  string         `json:"session,omitempty"`
 	Given   string         `json:"given"` // the code or the question
 	Begun   time.Time      `json:"begun"`
 	Elapsed float64        `json:"elapsed_ms,omitempty"`
@@ -72,7 +72,7 @@ func (r *record) encode() ([]byte, error) {
 type runs struct {
 	mu    sync.Mutex
 	last  []*record
-	bytes int // of the ended ones
+	bytes int // size of the ended runs
 }
 
 // begin makes the record of a run. Its ID is unguessable, like a handle's.

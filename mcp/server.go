@@ -53,7 +53,7 @@ type Config struct {
 	// Record returns the record, as JSON, of a run that is not the server's own, nil for none. Nil
 	// means that there are no such runs.
 	Record func(ctx context.Context, id string) (json.RawMessage, error)
-	// Work runs the work of a call, which may have to wait or be refused. Nil means at once.
+	// Work runs the work of a call, which may have to wait or be refused. Nil runs it immediately.
 	Work func(ctx context.Context, work func(context.Context) error) error
 	// Note, if set, is called at the end of each request over HTTP: with the header X-Request-Id,
 	// the method, the object that it names (a tool, a resource, a task), and its outcome: ok,
@@ -63,8 +63,8 @@ type Config struct {
 	NoQuestions bool
 	// IsGuarded reports that the hosts and origins of requests over HTTP are already checked.
 	IsGuarded bool
-	// Handles is the maximum number of open handles. Places, if set, bounds those of several
-	// servers together, of which Tenant has a share. Idle is how long an unused handle lives.
+	// Handles is the maximum number of open handles. Places, if set, bounds the handles of several
+	// servers together; Tenant has a share of them. Idle is how long an unused handle lives.
 	Handles int
 	Places  *Places
 	Tenant  string
@@ -84,10 +84,11 @@ type Server struct {
 	tasks   tasks
 	runs    runs
 
-	requests atomic.Int64 // active ones, over HTTP
+	shown    map[string]shownSchemas // by the names of tools
+	requests atomic.Int64            // active ones, over HTTP
 	values   tools.Values
 
-	life context.Context //nolint:containedctx // of all requests, ends with Close
+	life context.Context //nolint:containedctx // the context of all requests; ends with Close
 	end  context.CancelCauseFunc
 }
 
@@ -115,13 +116,13 @@ type Answer struct {
 // New returns a server.
 func New(cfg Config) (*Server, error) {
 	if cfg.Handles < 1 || cfg.Idle <= 0 {
-		return nil, errors.New("give at least 1 handle, and a positive time until an idle one ends")
+		return nil, errors.New("give at least 1 session, and a positive time until an idle one ends")
 	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Work == nil {
 		cfg.Work = func(ctx context.Context, work func(context.Context) error) error { return work(ctx) }
 	}
-	s := &Server{cfg: cfg, direct: tools.NewAllowance(cfg.ToolCalls)}
+	s := &Server{cfg: cfg, direct: tools.NewAllowance(cfg.ToolCalls), shown: map[string]shownSchemas{}}
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.handles.most, s.handles.idle, s.handles.places = cfg.Handles, cfg.Idle, cfg.Places
 	s.handles.tenant = cfg.Tenant
@@ -170,7 +171,7 @@ func (s *Server) protocol() (*mcp.Server, error) {
 	if err := s.addTasks(server); err != nil {
 		return nil, err
 	}
-	server.AddReceivingMiddleware(s.endRequests)
+	server.AddReceivingMiddleware(s.endRequests, s.showPlain, s.nameArguments)
 	if s.cfg.Note != nil {
 		server.AddReceivingMiddleware(s.noteRequests) // the outermost one
 	}
@@ -210,22 +211,10 @@ func (s *Server) addGateway(server *mcp.Server) {
 	}
 }
 
-// ServeStdio serves one client over JSON lines, until it closes its side or the context ends.
-func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	defer context.AfterFunc(ctx, func() { s.end(errServerClosed) })()
-	err := s.server.Run(ctx, &mcp.IOTransport{
-		Reader: tools.BoundLines(in), Writer: out, MaxLineLength: maxMessage,
-	})
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
 // Limits over HTTP.
 const (
 	sessionTime = 10 * time.Minute // ends an idle session of the protocol; handles outlive it
-	maxSessions = 100              // of the protocol, each of which takes memory
+	maxSessions = 100              // protocol sessions, each of which takes memory
 	maxRequests = 100              // at the same time, including streams
 	bodyTime    = time.Minute      // for a message
 	restTime    = 5 * time.Second  // for the rest of a refused message
@@ -296,7 +285,7 @@ func (s *Server) readRest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	flow := http.NewResponseController(w)
-	_ = flow.Flush() // other clients read it at once
+	_ = flow.Flush() // other clients read it immediately
 	_ = flow.SetReadDeadline(time.Now().Add(restTime))
 	_, _ = io.CopyN(io.Discard, r.Body, 4*maxMessage) // the client may go away
 }

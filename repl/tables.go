@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/snippet/protocol"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -54,7 +53,7 @@ func (t *Tools) WithTables(sql SQL, inputs []tiers.Input) (*Tools, error) {
 		Call: func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error) {
 			if len(args["query"]) > mostQuery || len(args["params"]) > mostParams {
 				return nil, fmt.Errorf("sql: the query has more than %s, or params more than %s",
-					humanize.IBytes(mostQuery), humanize.IBytes(mostParams))
+					quantity.IBytes(mostQuery), quantity.IBytes(mostParams))
 			}
 			var query string
 			if err := json.Unmarshal(args["query"], &query); err != nil {

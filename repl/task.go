@@ -21,6 +21,11 @@ type Task struct {
 	// Begun is data that the caller stores with a durable run, as JSON, such as how to start it
 	// again. The first run with the name sets it.
 	Begun json.RawMessage
+	// NotKept, if set, makes trouble with the store the store's alone: it is called once with the
+	// error, and the run goes on. Such a run does not wait for the disk and stores no state of its
+	// sandboxes, so a later run with its name repeats it from the beginning, with the answers that
+	// it has. Its calls cannot wait for a human decision.
+	NotKept func(err error)
 }
 
 // Engine runs loops. The engine of package rlm implements it.
@@ -40,8 +45,8 @@ type Loop struct {
 	Run func(ctx context.Context, lent Lent) (status ledger.Status, reason string, err error)
 }
 
-// Lent is what an engine lends to a loop: Open opens the sessions of its snippets, and SQL, if not
-// nil, queries their tables.
+// Lent holds the functions that an engine lends to a loop: Open opens the sessions of its snippets,
+// and SQL, if not nil, queries their tables.
 type Lent struct {
 	Open Opener
 	SQL  SQL

@@ -19,9 +19,11 @@ type NoTierError struct {
 	// Effects reports whether the snippet made host calls before the last tier rejected it. Its
 	// effects on the namespace are undone in any case.
 	Effects tiers.Effects
+	// Advice says what the snippet can do instead, or is empty.
+	Advice string
 }
 
-// Error lists the refusals, one per line.
+// Error lists the refusals, one per line, and the advice.
 func (e *NoTierError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrNoTier.Error())
@@ -30,6 +32,9 @@ func (e *NoTierError) Error() string {
 	}
 	for _, r := range e.Refusals {
 		fmt.Fprintf(&b, "\n  tier %s: %s", r.Tier, r.Reason)
+	}
+	if e.Advice != "" {
+		b.WriteString("\n" + e.Advice)
 	}
 	return b.String()
 }

@@ -59,7 +59,7 @@ type Import struct {
 	// ImportError` around the import.
 	Guarded bool `json:"guarded,omitempty"`
 	// Unlikely is set if the module is only imported when another one is absent, or on an
-	// unusual version of the language. It is no reason to choose a tier.
+	// unusual version of the language. Such a module does not affect the choice of a tier.
 	Unlikely bool `json:"unlikely,omitempty"`
 	// Line counts from 1.
 	Line int `json:"line"`

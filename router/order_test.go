@@ -125,7 +125,7 @@ tier    order  cost       why
 docker  1      4.505s     start 400ms, move 105ms, compute 4s
 wasm    2      13.60008s  home, compute 13.6s
 interp  3      24.1051s   start 100µs, move 105ms, compute 24s
-local   -      -          policy does not allow this tier: pass --allow-local, or set AllowLocal
+local   -      -          policy does not allow this tier: pass --allow-local
 `
 	if got := plan.Text(); got != text {
 		t.Errorf("the text is\n%s\nwant\n%s", got, text)

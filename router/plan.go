@@ -11,7 +11,7 @@ import (
 // Candidate is a tier as a plan sees it.
 type Candidate struct {
 	Info tiers.Info
-	// Unusable is why the tier does not work on this machine, or nil if it works.
+	// Unusable is the reason why the tier does not work on this machine, or nil if it works.
 	Unusable error
 }
 
@@ -69,7 +69,7 @@ type Plan struct {
 	Rejectable bool `json:"-"`
 }
 
-// Refusal is why a tier may not run a snippet, or did not run it.
+// Refusal is the reason why a tier may not run a snippet, or did not run it.
 type Refusal struct {
 	Tier string `json:"tier"`
 	// Reason is one sentence for display.

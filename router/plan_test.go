@@ -334,7 +334,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
   tier interp: policy does not allow the module os (line 1)
   tier wasm: does not run the language go
   tier docker: does not run the language go
-  tier local: policy does not allow this tier: pass --allow-local, or set AllowLocal`,
+  tier local: policy does not allow this tier: pass --allow-local`,
 		},
 		{
 			Policy{Pin: "dokcer"},
@@ -355,7 +355,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
   tier interp: lacks files, which the policy requires
   tier wasm: lacks files, which the policy requires
   tier docker: not usable on this machine: no daemon answers at /run/docker.sock start it
-  tier local: policy does not allow this tier: pass --allow-local, or set AllowLocal`,
+  tier local: policy does not allow this tier: pass --allow-local`,
 		},
 		{
 			Policy{Tiers: []string{"interp", "wasm", "local"}, Modules: []string{"m"}},

@@ -71,12 +71,17 @@ func (p Policy) refuseTier(info *tiers.Info) string {
 		return ""
 	case p.Pin != "":
 		return "policy allows only tier " + texts.OneLine(p.Pin)
-	case len(p.Tiers) == 0 && info.OnRequest:
-		return "policy does not allow this tier: pass --allow-local, or set AllowLocal"
+	case p.lacksRequest(info):
+		return "policy does not allow this tier: pass --allow-local"
 	case len(p.Tiers) == 0 || slices.Contains(p.Tiers, info.Name):
 		return ""
 	}
 	return "policy allows only the tiers " + texts.OneLine(strings.Join(p.Tiers, ", "))
+}
+
+// lacksRequest reports whether a tier is refused only because it runs on request alone.
+func (p Policy) lacksRequest(info *tiers.Info) bool {
+	return info.OnRequest && p.Pin == "" && len(p.Tiers) == 0 && !p.AllowLocal
 }
 
 // namedTiers lists the tiers that the policy names, without duplicates.

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxReason is how many bytes of a tier's own reason are shown. Reasons end with advice, which
-// should fit.
+// maxReason is the number of bytes of a tier's own reason that are shown. Reasons end with advice,
+// which should fit.
 const maxReason = 1000
 
 // question asks whether a tier may run a snippet.
@@ -70,6 +70,9 @@ func (q *question) refuse(c *Candidate) string {
 func (q *question) checkPolicy(c *Candidate) string {
 	info, p := &c.Info, q.policy
 	if reason := p.refuseTier(info); reason != "" {
+		if p.lacksRequest(info) && c.Unusable != nil {
+			reason += "; this machine needs more: " + unusable(c)
+		}
 		return reason
 	}
 	if info.Isolation < p.MinIsolation {
@@ -133,7 +136,7 @@ func (q *question) checkNeeds(c *Candidate) string {
 				need.Feature, texts.OneLine(need.Why), need.where())
 		case need.Feature == tiers.FeatureSockets && len(q.policy.Hosts) == 0:
 			return fmt.Sprintf("the snippet needs %s (%s, %s), "+
-				"and the policy lists no host to reach",
+				"and the policy lists no host to reach: name it with --allow-host HOST:PORT",
 				need.Feature, texts.OneLine(need.Why), need.where())
 		}
 	}
@@ -219,7 +222,7 @@ func (q *question) checkReach(c *Candidate) string {
 	s := q.state
 	switch {
 	case c.Unusable != nil:
-		return "not usable on this machine: " + texts.Line(c.Unusable.Error(), maxReason)
+		return "not usable on this machine: " + unusable(c)
 	case s.Home == "" || s.Home == c.Info.Name:
 		return ""
 	case s.Fixed:
@@ -229,6 +232,9 @@ func (q *question) checkReach(c *Candidate) string {
 	}
 	return ""
 }
+
+// unusable returns a tier's own reason why it cannot work on this machine.
+func unusable(c *Candidate) string { return texts.Line(c.Unusable.Error(), maxReason) }
 
 // lacksMissing reports whether a tier is known to lack what another found missing.
 func lacksMissing(info *tiers.Info, language tiers.Language, missing string) bool {

@@ -22,9 +22,9 @@ var recent = newCache(maxCached)
 type cache struct {
 	mu     sync.Mutex
 	limit  int // contracts
-	bytes  int // of their documents
+	bytes  int // size of their documents
 	byText map[string]*list.Element
-	used   *list.List // of cached, the most recent first
+	used   *list.List // elements of cached, the most recent first
 }
 
 // cached is one contract and its source.

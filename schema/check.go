@@ -88,7 +88,7 @@ func (n *node) hasIntegerFraction() bool {
 // if the value is valid.
 func validate(s *subschema, n *node, left *int) (found *fault, err error) {
 	defer func() {
-		if r := recover(); r != nil { // a fault of ours must not end the host
+		if r := recover(); r != nil { // our own bug must not end the host
 			found, err = nil, fmt.Errorf("cannot check the value: the schema broke the validator: %v", r)
 		}
 	}()

@@ -49,11 +49,11 @@ func parse(raw json.RawMessage) (*Contract, error) {
 // Compile returns a contract for a JSON Schema: an object, true or false.
 //
 // It supports 2020-12, and draft-07 if "$schema" names it. It checks "format", as the vocabulary
-// format-assertion requires. References must stay inside the document. The error explains what
-// to change.
+// format-assertion requires. Beside a "type", it also reads OpenAPI's "nullable". References must
+// stay inside the document. The error explains what to change.
 func Compile(jsonSchema json.RawMessage) (contract *Contract, err error) {
 	defer func() {
-		if r := recover(); r != nil { // a fault of ours must not end the host
+		if r := recover(); r != nil { // our own bug must not end the host
 			contract, err = nil, fmt.Errorf("cannot compile the schema: it broke the compiler: %v", r)
 		}
 	}()
@@ -65,6 +65,7 @@ func Compile(jsonSchema json.RawMessage) (contract *Contract, err error) {
 	if err := checkDocument(document); err != nil {
 		return nil, fmt.Errorf("cannot use the schema: %w", err)
 	}
+	document = rewriteNullable(document)
 
 	root, err := compile(document)
 	if err != nil {
@@ -73,8 +74,8 @@ func Compile(jsonSchema json.RawMessage) (contract *Contract, err error) {
 	return &Contract{root, document}, nil
 }
 
-// JSONSchema returns the contract's document as given, without white space. The caller may keep
-// and modify it.
+// JSONSchema returns the contract's document as given, without white space and with OpenAPI's
+// "nullable" in the words of JSON Schema. The caller may keep and modify it.
 func (c *Contract) JSONSchema() json.RawMessage {
 	return c.document.appendJSON(nil)
 }

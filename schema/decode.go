@@ -28,7 +28,7 @@ type decoder struct {
 	bounds
 	data []byte
 	at   int
-	path []string          // of the value being read
+	path []string          // path of the value being read
 	left int               // how many more values are allowed
 	keys map[string]string // keys seen so far, because rows repeat them
 	slab []node            // room for scalars

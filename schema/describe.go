@@ -179,7 +179,7 @@ func formatLiteral(n *node) string {
 	return clip(string(n.appendJSON(nil)), maxNote)
 }
 
-// writeTypes describes the schema's own type and the keywords beside it.
+// writeTypes describes the schema's own type and the keywords next to it.
 func (d *describer) writeTypes(s *subschema, indent string) {
 	types := s.types
 	if types == 0 {

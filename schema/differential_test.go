@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestWhatTheHostTakesPythonRebuilds checks values against the schemas of Python types and sends
+// TestPythonRebuildsCoercedValues checks values against the schemas of Python types and sends
 // the results back to Python: each value that passes must become an instance of the type.
-func TestWhatTheHostTakesPythonRebuilds(t *testing.T) {
+func TestPythonRebuildsCoercedValues(t *testing.T) {
 	python := os.Getenv("RLM_PYTHON")
 	if python == "" {
 		if os.Getenv("RLM_REQUIRE_PYTHON") != "" {

@@ -89,7 +89,8 @@ func checkAnchors(n *node, seen map[string]bool, isTop bool) error {
 	return nil
 }
 
-// knownKeywords are the keywords of 2020-12 and draft-07. A document without any is a mistake.
+// knownKeywords are the keywords of 2020-12 and draft-07. A document that uses none of them is a
+// mistake.
 var knownKeywords = strings.Fields(`
 	$id $schema $ref $anchor $dynamicRef $dynamicAnchor $vocabulary $comment $defs definitions
 	allOf anyOf oneOf not if then else dependentSchemas dependencies

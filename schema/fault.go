@@ -43,7 +43,7 @@ type fault struct {
 	s      *subschema
 	n      *node
 	path   []string
-	names  []string // of the wrong members
+	names  []string // names of the wrong members
 	reason string   // the member that requires them
 	pair   [2]int   // two items or alternatives, or a count
 	causes []*fault

@@ -113,3 +113,30 @@ func FuzzCheckReply(f *testing.F) {
 		}
 	})
 }
+
+// FuzzRepair: what is repaired is JSON, and JSON stays the same value.
+func FuzzRepair(f *testing.F) {
+	addAll(f, `{'a': True, b: [1,], /* x */ "c": "it's"}`, `[1, 2]`, `{"a": "\u00e9", "b": {"c": null}}`,
+		"{“a”: 'b\n'}")
+	f.Fuzz(func(t *testing.T, text string) {
+		given, err := decode([]byte(text), valueBounds)
+		if err == nil && given.kind != arrayKind && given.kind != objectKind {
+			return
+		}
+		repaired, length, ok := repairJSON(text)
+		if length > len(text) {
+			t.Fatalf("%d of %d bytes are used", length, len(text))
+		}
+		if !ok {
+			if err == nil {
+				t.Errorf("%q is JSON and is refused", text)
+			}
+			return
+		}
+
+		made, failed := decode([]byte(repaired), valueBounds)
+		if err == nil && (failed != nil || !made.equals(given)) {
+			t.Errorf("%q becomes %q: %v", text, repaired, failed)
+		}
+	})
+}

@@ -176,7 +176,7 @@ func expression(depth int, leaf string) string {
 	return e
 }
 
-// TestHostileWork has schemas and values that together would take too long. The check must be
+// TestHostileWork checks schemas and values that together would take too long. The check must be
 // rejected before it begins.
 func TestHostileWork(t *testing.T) {
 	skip.Short(t, "it reads megabytes of hostile schemas")
@@ -262,7 +262,7 @@ func enumerate(n int, format string) string {
 	return strings.Join(all, ",")
 }
 
-// TestMillionsOfErrorsBecomeAFewViolations, the first ones by path.
+// TestMillionsOfErrorsBecomeAFewViolations: they are the first ones by path.
 func TestMillionsOfErrorsBecomeAFewViolations(t *testing.T) {
 	skip.Short(t, "it counts millions of errors")
 	for name, c := range map[string]struct{ schema, value, first string }{
@@ -289,7 +289,7 @@ func TestMillionsOfErrorsBecomeAFewViolations(t *testing.T) {
 	}
 }
 
-// TestHonestWork has similar schemas and values that are acceptable.
+// TestHonestWork checks similar schemas and values that are acceptable.
 func TestHonestWork(t *testing.T) {
 	rows := "[" + strings.Repeat(`{"name":"x","n":"7"},`, 9_999) + `{"name":"y","n":1}]`
 	for name, c := range map[string]struct{ schema, value string }{
@@ -322,7 +322,8 @@ func TestHonestWork(t *testing.T) {
 	}
 }
 
-// TestAReplyThatIsNotReadToItsEndHasNoValue: the last value counts, and it is unknown.
+// TestAReplyThatIsNotReadToItsEndHasNoValue: the last value of a reply counts, and it is unknown if
+// the end is not read.
 func TestAReplyThatIsNotReadToItsEndHasNoValue(t *testing.T) {
 	c, err := Parse(json.RawMessage(`{"type":"object","required":["n"]}`))
 	if err != nil {

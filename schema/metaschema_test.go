@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTheMetaschemasAreSchemas by their own rules and by those of the other one.
+// TestTheMetaschemasAreSchemas checks each metaschema with its own rules and with those of the
+// other one.
 func TestTheMetaschemasAreSchemas(t *testing.T) {
 	for _, m := range []*metaschema{newMetaschema, oldMetaschema} {
 		text, err := metaschemaFiles.ReadFile(m.file)
@@ -22,7 +23,7 @@ func TestTheMetaschemasAreSchemas(t *testing.T) {
 	}
 }
 
-// TestWrongKeywordsAreFound at their place, even in parts that no keyword reads.
+// TestWrongKeywordsAreFound: the error names their place, even in parts that no keyword reads.
 func TestWrongKeywordsAreFound(t *testing.T) {
 	const old = `"$schema":"http://json-schema.org/draft-07/schema#",`
 	for document, want := range map[string]string{

@@ -44,7 +44,7 @@ type flattener struct {
 }
 
 const (
-	// maxProblems is how many problems a flattener makes.
+	// maxProblems is the number of problems that a flattener makes.
 	maxProblems = 20_000
 	// maxCauses is how many causes of a fault count; the first by path.
 	maxCauses = 50 * maxViolations

@@ -18,14 +18,15 @@ const (
 
 // CheckReply finds the value in the text of a model's reply and checks it.
 //
-// If the contract admits text and nothing with members, the value is the whole reply. Otherwise
-// it is the first of the following that meets the contract: the whole reply as JSON; the last
-// fenced block, then the previous one; the last JSON object or array in the prose; and for a
-// bool, a number or an enumeration also the reply or its last line as plain words ("Answer:
-// yes."). Prose that contains several different valid values has no value; neither has code that
-// continues to use them, nor a fenced block that later prose contradicts. An object with a
-// single member called value, answer or result stands for that member if the contract does not
-// require an object.
+// If the contract admits text and nothing with members, the value is the whole reply. Otherwise it
+// is the first of the following that meets the contract: the whole reply as JSON; the last fenced
+// block, then the previous one; the last JSON object or array in the prose; and for a bool, a
+// number or an enumeration also the reply or its last line as plain words ("Answer: yes."). These
+// have no value: prose with several different valid values, code that continues to use them, and a
+// fenced block that later prose contradicts. An object with a single member called value, answer or
+// result stands for that member if the contract does not require an object. JSON with the slips of
+// models, such as comments or Python's words, is repaired where it has one meaning. The contract's
+// own document is not a value.
 //
 // If no candidate meets the contract, the violations are those of the first. Without any
 // candidate, a single violation reports that.
@@ -72,6 +73,9 @@ func (c *Contract) checkReply(
 		if err != nil {
 			return nil, nil, err
 		}
+		if c.isDocument(candidate) {
+			wrong = wholeViolation("the reply repeats the schema: answer with a value that meets it")
+		}
 		if len(wrong) > 0 {
 			if i == 0 {
 				violations = wrong
@@ -101,6 +105,20 @@ func (c *Contract) checkReply(
 			"the reply has no JSON value in it: answer with the value alone")
 	}
 	return nil, violations, nil
+}
+
+// isDocument reports whether a value is the contract's document or has its properties, as a model
+// writes that repeats the schema instead of filling it in.
+func (c *Contract) isDocument(value *node) bool {
+	if value.kind != objectKind || c.document.kind != objectKind || len(c.document.keys) == 0 {
+		return false
+	}
+	properties := c.document.member("properties")
+	if properties != nil && properties.member("properties") != nil {
+		return false // the contract is of schemas
+	}
+	given := value.member("properties")
+	return value.equals(c.document) || properties != nil && given != nil && given.equals(properties)
 }
 
 // isOneOfSeveral reports whether a value, the candidate at a position, is accompanied by another
@@ -184,9 +202,16 @@ var codeFence = lazyregexp.New("(?is)(?:^|\n)[ \t]*(?:```+|~~~+)[ \t]*" +
 	"bash|sh|shell|sql|r|ruby|java|c|cpp|rust)\\b[^\n]*\n.*?" +
 	"(?:\n[ \t]*(?:```+|~~~+)[ \t]*(?:\n|$)|$)")
 
-// addJSON adds a text as a JSON value, if it is one.
+// addJSON adds a text as a JSON value, if it is one or almost one.
 func (k *candidates) addJSON(text string) {
-	if n, err := decode([]byte(text), valueBounds); err == nil {
+	n, err := decode([]byte(text), valueBounds)
+	if err != nil && text != "" && strings.IndexByte("{[", text[0]) >= 0 {
+		repaired, length, ok := repairJSON(text)
+		if ok && strings.TrimSpace(text[length:]) == "" {
+			n, err = decode([]byte(repaired), valueBounds)
+		}
+	}
+	if err == nil {
 		k.add(n)
 	}
 }
@@ -225,7 +250,7 @@ func unwrapValue(n *node) *node {
 // at the next line that is only a fence.
 func findFences(text string) []string {
 	var blocks []string
-	begin, at := -1, 0 // of the open block, and of the line
+	begin, at := -1, 0 // positions of the open block and of the line
 	for line := range strings.Lines(text) {
 		bare := strings.Trim(line, " \t\r\n")
 		switch {
@@ -268,14 +293,20 @@ func findEmbedded(text string) []*node {
 		rest := strings.NewReader(text[at:])
 		var raw json.RawMessage
 		err := json.NewDecoder(rest).Decode(&raw)
+		length := len(raw)
 		scanned += len(text) - at - rest.Len()
 		if err != nil {
-			continue
+			repaired, end, ok := repairJSON(text[at:])
+			scanned += end
+			if !ok {
+				continue
+			}
+			raw, length = json.RawMessage(repaired), end
 		}
 		if n, err := decode(raw, valueBounds); err == nil {
-			found = appendLast(found, embedded{n, at, at + len(raw)})
+			found = appendLast(found, embedded{n, at, at + length})
 		}
-		at += len(raw) - 1
+		at += length - 1
 	}
 
 	var values []*node

@@ -21,7 +21,7 @@ type home struct {
 	resource *resource
 	at       string
 	// isUnchecked means that the metaschema of the draft ignores the place: nothing has checked
-	// that a schema stands there.
+	// that a schema is there.
 	isUnchecked bool
 }
 

@@ -42,7 +42,7 @@ type subschema struct {
 	dependents                   []dependent
 	unevaluatedProperties        *subschema
 
-	refs                 []*subschema // of $ref and $dynamicRef
+	refs                 []*subschema // targets of $ref and $dynamicRef
 	allOf, anyOf, oneOf  []*subschema
 	not                  *subschema
 	ifs, then, otherwise *subschema
@@ -62,7 +62,8 @@ type patternRule struct {
 	sub     *subschema
 }
 
-// dependent is what an object must have, or must be, if a certain member is present.
+// dependent is a requirement on an object that contains a certain member: further members, or a
+// schema.
 type dependent struct {
 	name  string
 	needs []string

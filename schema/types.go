@@ -110,7 +110,7 @@ func (s *subschema) ownTypes() typeSet {
 	return set
 }
 
-// unite returns the union of the types of several things.
+// unite returns the union of several types.
 func unite[T any](all []T, typesOf func(T) typeSet) typeSet {
 	var set typeSet
 	for _, one := range all {

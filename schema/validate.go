@@ -4,7 +4,7 @@ import "unicode/utf8"
 
 // validator applies schemas to one value and its parts.
 type validator struct {
-	path []step // of the current value
+	path []step // path to the current value
 	// isQuick stops at the first fault without explaining it.
 	isQuick bool
 }

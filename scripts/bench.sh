@@ -25,10 +25,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 case ${BENCH:-all} in
-docker | embed | loops | durable | serve | viewer) exec go run ./scripts/bench -only "$BENCH" ;;
+docker | embed | loops | durable | serve | viewer) exec scripts/run.sh bench -only "$BENCH" ;;
 serve-peers) exec "$(scripts/venv.sh serve-peers | tail -n 1)" scripts/serve-peers/measure.py bin/rlm ;;
 mcp) exec go test ./mcp/tools -run '^$' -bench . -benchtime 300x ;;
-graph | documents) exec go run ./scripts/bench -only "$BENCH" -python "$(scripts/venv.sh "$BENCH" | tail -n 1)" ;;
+graph | documents) exec scripts/run.sh bench -only "$BENCH" -python "$(scripts/venv.sh "$BENCH" | tail -n 1)" ;;
 esac
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rlm
@@ -39,11 +39,11 @@ if [[ -z $python ]]; then
 	python=$(scripts/native-python.sh "$cache/python" | tail -n 1)
 fi
 if [[ ${BENCH:-all} == wasm || ${BENCH:-all} == hashes ]]; then
-	exec go run ./scripts/bench -only "$BENCH" -python "$python" -rlm bin/rlm
+	exec scripts/run.sh bench -only "$BENCH" -python "$python" -rlm bin/rlm
 fi
 if [[ ${BENCH:-all} == tables ]]; then
 	bytes=${RLM_BENCH_SIZE:-64MiB}
-	exec go run ./scripts/bench -only tables -python "$python" -rlm bin/rlm \
+	exec scripts/run.sh bench -only tables -python "$python" -rlm bin/rlm \
 		-duckdb "$(scripts/venv.sh tables | tail -n 1)" -table-size "$(numfmt --from=iec-i "${bytes%B}")" \
 		-cases "${RLM_BENCH_CASES:-}"
 fi
@@ -51,7 +51,7 @@ fi
 make_text() {
 	[[ -s $2 ]] && return
 	mkdir -p "$(dirname "$2")"
-	go run ./scripts/corpus -bytes "$1" -seed 1 -o "$2.part"
+	scripts/run.sh corpus -bytes "$1" -seed 1 -o "$2.part"
 	mv "$2.part" "$2"
 }
 
@@ -59,17 +59,18 @@ size=${RLM_BENCH_SIZE:-16MiB}
 texts=${RLM_BENCH_TEXTS:-$cache/bench-$size.txt}
 make_text "$size" "$texts"
 if [[ ${BENCH:-all} == texts || ${BENCH:-all} == engine ]]; then
-	exec go run ./scripts/bench -only "$BENCH" -python "$python" -texts "$texts"
+	exec scripts/run.sh bench -only "$BENCH" -python "$python" -texts "$texts"
 fi
 make_text 1GiB "$text"
 if [[ ${BENCH:-all} == peers ]]; then
 	pyodide=$cache/pyodide-314.0.7
 	npm install --silent --no-audit --no-fund --prefix "$pyodide" pyodide@314.0.7
-	exec go run ./scripts/bench -only peers -python "$python" -text "$text" -pyodide "$pyodide"
+	exec scripts/run.sh bench -only peers -python "$python" -text "$text" -pyodide "$pyodide"
 fi
 if [[ ${BENCH:-all} != table ]]; then
 	go test -run '^$' -bench . -benchmem ./...
+	go test -C scripts -run '^$' -bench . -benchmem ./...
 fi
-go run ./scripts/bench -python "$python" -text "$text" -texts "$texts" -rlm bin/rlm
+scripts/run.sh bench -python "$python" -text "$text" -texts "$texts" -rlm bin/rlm
 echo
-go run ./scripts/corpustable
+scripts/run.sh corpustable

@@ -69,7 +69,7 @@ if [[ -z $python ]]; then
 fi
 if [[ ! -s $text ]]; then
 	mkdir -p "$(dirname "$text")"
-	go run ./scripts/corpus -bytes 1GiB -seed 1 -o "$text"
+	scripts/run.sh corpus -bytes 1GiB -seed 1 -o "$text"
 fi
 failed=0
 echo "--- the same questions in rlm and in CPython: $(wc -c <"$text") bytes"

@@ -5,12 +5,13 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+export RLM_NO_KEEP=true # the store of the user stays as it is
 size=${RLM_DEMO_BYTES:-1GiB}
 text=$(mktemp "${TMPDIR:-/tmp}/rlm-demo.XXXXXX")
 trap 'rm -f "$text"' EXIT
 
 echo "--- a text of $size: help-desk tickets in more than twenty languages"
-go run ./scripts/corpus -bytes "$size" -seed 7 -o "$text"
+scripts/run.sh corpus -bytes "$size" -seed 7 -o "$text"
 
 echo
 echo "--- rlm exec --context TEXT examples/tickets.py"

@@ -11,8 +11,8 @@ dir=${XDG_CACHE_HOME:-$HOME/.cache}/rlm/$1-packages
 
 if ! cmp -s "$wanted" "$dir/requirements.txt"; then
 	python3 -m venv --clear "$dir"
-	"$dir/bin/pip" install -q --disable-pip-version-check --no-cache-dir --no-deps --require-hashes \
-		-r "$wanted"
+	"$dir/bin/pip" install -q --disable-pip-version-check --no-cache-dir --no-compile --no-deps \
+		--require-hashes -r "$wanted"
 	cp "$wanted" "$dir/requirements.txt"
 fi
 printf '%s\n' "$dir/bin/python"

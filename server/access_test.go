@@ -70,11 +70,15 @@ func TestTenantsSeeNothingOfOthers(t *testing.T) {
 	}}})
 	s.want(made, 200, `"status":"completed"`)
 	ids := map[string]string{"responses": s.text(made, "id"), "files": file}
+	talk := s.do("POST", "/v1/conversations", alice, object{})
+	s.want(talk, 200, `"object":"conversation"`)
+	ids["conversations"] = s.text(talk, "id")
 
 	for pattern, scope := range (&openai.API{}).Routes() {
 		method, path, _ := strings.Cut(pattern, " ")
 		kind := strings.Split(path, "/")[2]
-		path = strings.NewReplacer("{id}", ids[kind], "{owner}", "rlm", "{name}", "default").Replace(path)
+		path = strings.NewReplacer(
+			"{id}", ids[kind], "{owner}", "rlm", "{name}", "default", "{item}", "msg_1").Replace(path)
 		s.want(s.do(method, path, "", nil), 401, "rlm keys create")
 		s.want(s.do(method, path, "rlm_UNKNOWN", nil), 401, "unknown or was revoked")
 		weak := s.key(access.Key{

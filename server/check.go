@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/keep/damage"
@@ -19,6 +20,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/contents"
 	"github.com/rlmhq/rlm/server/internal/records"
 	"github.com/rlmhq/rlm/server/internal/runs"
+	"github.com/rlmhq/rlm/server/internal/sessions"
 )
 
 // databaseName is the path of the database in a data folder.
@@ -60,7 +62,7 @@ func (f Folder) Check(
 
 // check is a check of a data folder.
 type check struct {
-	ctx        context.Context //nolint:containedctx // of one check
+	ctx        context.Context //nolint:containedctx // the context of one check
 	dir        string
 	q          *damage.Quarantine
 	log        *slog.Logger
@@ -99,7 +101,7 @@ func (c *check) records() error {
 	if !dbfile.IsThere(path) && !records.IsMissing(c.dir) {
 		return nil // no server has used the folder
 	}
-	var checked *dbfile.Checked // nil beside a server
+	var checked *dbfile.Checked // nil while a server runs
 	hold, err := dbfile.AloneWithin(c.ctx, path, time.Second)
 	var busy *dbfile.BusyError
 	switch {
@@ -127,6 +129,7 @@ func (c *check) records() error {
 	if err != nil {
 		return err
 	}
+
 	if checked != nil && !checked.IsWhole() {
 		err = c.noteLost(db, checked.Found)
 	}
@@ -139,6 +142,12 @@ func (c *check) records() error {
 // noteLost records lost rows, so that requests for them can report the loss.
 func (c *check) noteLost(db *sql.DB, found *dbfile.Findings) error {
 	return records.Within(c.ctx, db, func(tx *sql.Tx) error {
+		if mayLackLogs(found) {
+			if err := sessions.DistrustLogs(c.ctx, tx); err != nil {
+				return err
+			}
+		}
+
 		for i := range found.Lost {
 			for _, id := range namesOf(&found.Lost[i]) {
 				if err := records.AddLost(c.ctx, tx, id); err != nil {
@@ -148,6 +157,14 @@ func (c *check) noteLost(db *sql.DB, found *dbfile.Findings) error {
 		}
 		return nil
 	})
+}
+
+// mayLackLogs reports whether rows of the logs of sessions may be lost.
+func mayLackLogs(found *dbfile.Findings) bool {
+	return found.AreMoreLost || found.IsAnyOld || found.LostChanges > 0 ||
+		slices.ContainsFunc(slices.Concat(found.Lost, found.Old), func(row dbfile.LostRow) bool {
+			return row.Table == sessions.LogTable
+		})
 }
 
 // namesOf returns the names under which requests ask for a lost row.

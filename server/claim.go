@@ -50,7 +50,7 @@ const (
 	// claimFile is the lock file in a data folder; maxOwner bounds what is read of it, in bytes.
 	claimFile = "lock"
 	maxOwner  = 4 << 10
-	ownerSize = 1 << 10 // of what is written
+	ownerSize = 1 << 10 // maximum size of the written text
 	// claimWait is how long a claim waits for a process that is ending, or for its child that has
 	// not started its own program yet.
 	claimWait = time.Second

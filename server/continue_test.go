@@ -38,7 +38,7 @@ func TestARunGoesOnAfterATurn(t *testing.T) {
 		text   string
 	}{
 		{object{}, 409, "has its answer"},
-		{object{"turn": 9}, 400, "last turn of the run is 1"},
+		{object{"turn": 9}, 400, "last turn of the run is 2"},
 		{object{"turn": -1}, 422, "turn"},
 		{object{"turn": 1, "question": "why?"}, 400, "set fork"},
 		{object{"turn": 0, "fork": true}, 400, "start a new run"},
@@ -165,7 +165,7 @@ func TestOldRunsExpire(t *testing.T) {
 	}
 }
 
-// TestADecisionOfAnotherProcessWakesTheRun decides as rlm runs approve does, beside the server.
+// TestADecisionOfAnotherProcessWakesTheRun decides as rlm runs approve does, while the server runs.
 func TestADecisionOfAnotherProcessWakesTheRun(t *testing.T) {
 	dir := t.TempDir()
 	s, sent := startMailing(t, dir, "FINAL(await mail('ann'))")

@@ -106,8 +106,8 @@ func post(t *testing.T, client *http.Client, address string) string {
 	return string(text)
 }
 
-// TestRequestsUnderWayAreBounded checks that a tenant may have half of them, and gets an error at
-// once beyond that.
+// TestRequestsUnderWayAreBounded checks that a tenant may have half of them, and gets an error
+// immediately beyond that.
 func TestRequestsUnderWayAreBounded(t *testing.T) {
 	model := newHeld(counting(t))
 	s := start(t, t.TempDir(), model, func(o *Options) {

@@ -30,14 +30,14 @@ const damagesVariable = "RLM_DAMAGES"
 
 // filled is a data folder that contains something of each kind.
 type filled struct {
-	closed, killed string // of a server that ended, and of one that was killed
+	closed, killed string // data folders: of a server that ended, and of one that was killed
 	keys           []string
 	sessions       []*filledSession
 	files, runs    []string
 	responses      []string
 	owner          map[string]string // the key of each of these
 	audit          []string          // lines of the audit log
-	values         map[string]string // of all items, see probe
+	values         map[string]string // values of all items, see probe
 }
 
 // filledSession is a session with snapshots, each with its value of n.
@@ -462,7 +462,7 @@ func (f *filled) judge(
 ) (hit int) {
 	t.Helper()
 	isDatabase := kindOf(name) == "database"
-	isPart := strings.HasSuffix(name, "serve.db") && len(lost) > 0 && len(lost) <= 20_000 // of the database
+	isPart := strings.HasSuffix(name, "serve.db") && len(lost) > 0 && len(lost) <= 20_000 // a part of the database
 	isAnyOld := strings.Contains(told, "any row may be older") || strings.Contains(told, "the database is missing") ||
 		strings.Contains(told, "rows that nothing names")
 	for item, want := range f.values {
@@ -530,5 +530,22 @@ func (f *filled) wayOut(s *tested, what string, now map[string]string) {
 				s.Errorf("%s: after a reset, %s", what, got.body)
 			}
 		}
+	}
+}
+
+// awaitSaved waits until a session has been saved.
+func (s *tested) awaitSaved(path string) {
+	s.Helper()
+	for {
+		var unsaved int
+		err := s.server.db.QueryRowContext(s.Context(), `SELECT unsaved FROM sessions WHERE id = ?`,
+			strings.TrimPrefix(path, "/v1/sessions/")).Scan(&unsaved)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if unsaved == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }

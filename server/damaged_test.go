@@ -169,7 +169,7 @@ func TestDamagedEventsAreSaid(t *testing.T) {
 	if len(got) != len(whole) {
 		t.Fatalf("%d events of %d: %s", len(got), len(whole), got)
 	}
-	last := len(whole) - 3 // behind it are the end, and nothing
+	last := len(whole) - 3 // after it come the end, and nothing
 	for i := range whole {
 		isDamaged := strings.Contains(got[i], fmt.Sprintf("Event %d of this run is damaged", i+1))
 		if wants := i == 2 || i == last; wants != isDamaged || !isDamaged && got[i] != whole[i] {
@@ -306,13 +306,15 @@ func (s *tested) slowForm(key string, content io.Reader) answer {
 	return answer{got.StatusCode, got.Header, string(body)}
 }
 
-// TestAQuotaHoldsWhileFilesArrive uploads more at the same time than the key allows, beside
+// TestAQuotaHoldsWhileFilesArrive uploads more at the same time than the key allows, in addition to
 // sessions of the tenant.
 func TestAQuotaHoldsWhileFilesArrive(t *testing.T) {
 	const quota, size, uploads = 3_000_000, 900_000, 8
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.Open, o.MaxFile, o.MaxBody = false, 4<<20, 4<<20 })
 	key := s.key(access.Key{Name: "alice", Limits: access.Limits{Files: quota}})
-	path := s.open(key, object{"contexts": []object{{"text": strings.Repeat("x", 100_000)}}})
+	path := s.open(key, object{ // whose snippets take no space
+		"contexts": []object{{"text": strings.Repeat("x", 100_000)}}, "durability": "idle",
+	})
 
 	var mu sync.Mutex
 	var all sync.WaitGroup

@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // disk tracks whether the data folder can be written. It is safe for concurrent use.
@@ -18,7 +17,7 @@ type disk struct {
 	dir string
 
 	mu       sync.Mutex
-	tried    time.Time // of the last write
+	tried    time.Time // time of the last write
 	unusable error     // the reason why that failed
 }
 
@@ -57,7 +56,7 @@ func (d *disk) check(log func(message string, args ...any)) error {
 func (d *disk) checkFree() error {
 	free, size, err := freeSpace(d.dir)
 	if err == nil && free < min(keepFree, size/keepPart) {
-		err = fmt.Errorf("the disk is nearly full: %s of %s are free", humanize.IBytes(free), humanize.IBytes(size))
+		err = fmt.Errorf("the disk is nearly full: %s of %s are free", quantity.IBytes(free), quantity.IBytes(size))
 	}
 	return err
 }

@@ -196,7 +196,7 @@ func TestAnAnswerWhoseChargeCannotBeRecordedIsNotAsked(t *testing.T) {
 	}
 	s.want(s.do("POST", "/v1/chat/completions", key, chat("hi")), 507, "disk_full")
 	free()
-	for { // what could not be corrected is
+	for { // corrects the charges that could not be written
 		if err := s.server.manager.Wake(t.Context()); err == nil {
 			break
 		}
@@ -220,23 +220,6 @@ func TestAnAnswerWhoseChargeCannotBeRecordedIsNotAsked(t *testing.T) {
 	}
 	if err := s.server.manager.Wake(t.Context()); err != nil || math.Abs(usd()-before-3*one/2) > 1e-6 {
 		t.Errorf("$%g are charged, and before $%g: %v", usd(), before, err)
-	}
-}
-
-// awaitSaved waits until a session has been saved.
-func (s *tested) awaitSaved(path string) {
-	s.Helper()
-	for {
-		var unsaved bool
-		err := s.server.db.QueryRowContext(s.Context(), `SELECT unsaved FROM sessions WHERE id = ?`,
-			strings.TrimPrefix(path, "/v1/sessions/")).Scan(&unsaved)
-		if err != nil {
-			s.Fatal(err)
-		}
-		if !unsaved {
-			return
-		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -270,7 +253,7 @@ func TestAFolderThatCannotBeWrittenIsRefused(t *testing.T) {
 }
 
 // TestAServerIsNotReadyWhileItsDiskIsFull fills the disk nearly, then completely: the server
-// reports that at once.
+// reports that immediately.
 func TestAServerIsNotReadyWhileItsDiskIsFull(t *testing.T) {
 	dir := t.TempDir()
 	smalldisk.Mount(t, dir, "size=24m")

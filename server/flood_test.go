@@ -83,7 +83,7 @@ func TestRequestsOfSocketsTogetherAreBounded(t *testing.T) {
 	}
 }
 
-// TestSocketsThatReadNothingAreBounded has a client send requests without reading answers. The
+// TestSocketsThatReadNothingAreBounded lets a client send requests without reading answers. The
 // server soon stops accepting them, and keeps few goroutines.
 func TestSocketsThatReadNothingAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)

@@ -46,7 +46,7 @@ var add = []object{{"type": "function", "name": "add", "parameters": object{
 // inChat is the same tool in the format of chat completions.
 var inChat = []object{{"type": "function", "function": object{"name": "add", "parameters": add[0]["parameters"]}}}
 
-// TestTheModelCallsFunctionsOfTheClient, and the client sends the result back.
+// TestTheModelCallsFunctionsOfTheClient lets the client send the result back.
 func TestTheModelCallsFunctionsOfTheClient(t *testing.T) {
 	s := start(t, t.TempDir(), calling(t, `{"a": "2"}`), nil)
 	body := object{"model": "rlm/default", "input": "add", "tools": add}
@@ -142,12 +142,69 @@ func TestCallsAreBounded(t *testing.T) {
 	s.want(ask("tool_choice", "none"), 200, `"text":"Hello."`)
 	s.want(ask("tool_choice", object{"type": "function", "name": "other"}), 400, `no function \"other\"`)
 	s.want(ask("tools", append(add, add...)), 400, `two functions \"add\"`)
-	s.want(ask("tools", []object{{"type": "function", "name": "f", "parameters": object{"type": 7}}}), 400,
-		"cannot use the parameters of function f")
+	s.want(ask("tools", []object{{"type": "function", "name": "f", "parameters": 7}}), 400,
+		"the parameters of function f are 7")
 	s.want(ask("input", []object{{"type": "function_call_output", "output": "3"}}), 400, "no call_id")
 	many := make([]object, 129)
 	for i := range many {
 		many[i] = object{"type": "function", "name": "f" + jsonNumber(i)}
 	}
 	s.want(ask("tools", many), 400, "129 functions")
+}
+
+// TestAtMostOneCallIsHandedBack: the client asks for this, and the model may only read the
+// contract.
+func TestAtMostOneCallIsHandedBack(t *testing.T) {
+	var asked []llm.Request
+	two := `{"calls": [{"name": "add", "arguments": "{\"a\": 1}"}, {"name": "add", "arguments": "{\"a\": 2}"}], ` +
+		`"answer": ""}`
+	s := start(t, t.TempDir(), saying(two, &asked), nil)
+	for path, body := range map[string]object{
+		"/v1/chat/completions": {
+			"model": "rlm/default", "messages": chat("add")["messages"], "tools": inChat, "parallel_tool_calls": false,
+		},
+		respond: {"model": "rlm/default", "input": "add", "tools": add, "parallel_tool_calls": false},
+		messages: ask("add", "tools", adder, "tool_choice", object{
+			"type": "auto", "disable_parallel_tool_use": true,
+		}),
+	} {
+		got := s.do("POST", path, "", body)
+		if got.status != 200 || strings.Count(got.body, `"name":"add"`)-strings.Count(got.body, `"parameters":{`) != 1 {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+		if last := asked[len(asked)-1]; len(last.Tools) != 1 || !last.OneCall {
+			t.Errorf("%s: the model gets the tools %s, %v", path, last.Tools, last.OneCall)
+		}
+	}
+}
+
+// TestACallInTextIsACall checks each wire: only a clear call counts. Otherwise, the client gets the
+// words.
+func TestACallInTextIsACall(t *testing.T) {
+	for text, isCall := range map[string]bool{
+		`<tool_call>{"name": "add", "arguments": {"a": "1"}}</tool_call>`:    true,
+		`{"name": "add", "parameters": {"a": 1}}`:                            true,
+		`<tool_call>{"name": "other", "arguments": {"a": 1}}</tool_call>`:    false,
+		`To call it, write <tool_call>{"name": "add"}</tool_call> like this`: false,
+	} {
+		s := start(t, t.TempDir(), saying(text, nil), nil)
+		body := chat("add")
+		body["tools"] = inChat
+		for path, c := range map[string]struct {
+			body object
+			call string
+		}{
+			"/v1/chat/completions": {body, `"function":{"name":"add","arguments":"{\"a\":1}"}`},
+			respond: {
+				object{"model": "rlm/default", "input": "add", "tools": add}, `"name":"add","arguments":"{\"a\":1}"`,
+			},
+			messages: {ask("add", "tools", adder), `"input":{"a":1},"name":"add","type":"tool_use"`},
+		} {
+			got := s.do("POST", path, "", c.body)
+			if want := text[len(text)-9:]; !isCall {
+				c.call = want
+			}
+			s.want(got, 200, c.call)
+		}
+	}
 }

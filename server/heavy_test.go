@@ -36,7 +36,7 @@ func allocated(f func()) int {
 }
 
 // TestHeavyBodiesAreRefusedByEveryRoute checks that a body whose decoded values would take
-// gigabytes takes next to nothing, whether a route decodes it or not.
+// gigabytes costs almost no memory, whether a route decodes it or not.
 func TestHeavyBodiesAreRefusedByEveryRoute(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), roomy)
 	cases, _ := s.casesOf("")

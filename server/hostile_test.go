@@ -122,9 +122,9 @@ func TestASnapshotIsDeletedOnce(t *testing.T) {
 	}
 }
 
-// TestWhatAKilledServerLeftComesToItsEnd starts a server on contents that do not count yet, on one
-// that counts but is not in its place, and on one that was being deleted.
-func TestWhatAKilledServerLeftComesToItsEnd(t *testing.T) {
+// TestUnfinishedContentsOfAKilledServerAreFinished starts a server on contents that do not count
+// yet, on one that is committed but not in its place, and on one that was being deleted.
+func TestUnfinishedContentsOfAKilledServerAreFinished(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
 	path := s.open("", object{"name": "kept"})
@@ -195,7 +195,7 @@ func TestATenantLeavesPlacesForOthers(t *testing.T) {
 	s.exec(path, other, "1", "1")
 }
 
-// TestASnapshotIsInterrupted snapshots a variable that takes for ever to copy.
+// TestASnapshotIsInterrupted snapshots a variable whose copying never ends.
 func TestASnapshotIsInterrupted(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	path := s.open("", object{})

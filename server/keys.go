@@ -12,7 +12,7 @@ import (
 type Key = access.Key
 
 // CreateKey makes a key and returns it with its secret, which is not stored anywhere. Without a
-// tenant, the key's name is its tenant. A running server accepts the key at once.
+// tenant, the key's name is its tenant. A running server accepts the key immediately.
 func (f Folder) CreateKey(ctx context.Context, key Key) (made Key, secret string, err error) {
 	err = f.withKeys(ctx, func(keys *access.Keys, audit *access.Audit) error {
 		if made, secret, err = keys.Create(ctx, key); err != nil {
@@ -34,7 +34,7 @@ func (f Folder) Keys(ctx context.Context) (all []Key, err error) {
 	return all, err
 }
 
-// RevokeKey revokes a key, by its name or its ID. A running server refuses the key at once.
+// RevokeKey revokes a key, by its name or its ID. A running server refuses the key immediately.
 func (f Folder) RevokeKey(ctx context.Context, name string) error {
 	return f.withKeys(ctx, func(keys *access.Keys, audit *access.Audit) error {
 		if err := keys.Revoke(ctx, name); err != nil {

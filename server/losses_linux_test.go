@@ -17,7 +17,7 @@ import (
 )
 
 // killWorkers kills the server's worker processes until one has ended for that reason and none is
-// left: another worker could still answer, and lose what it was told.
+// left: another worker could still answer, and lose its session's changes.
 func (s *tested) killWorkers() {
 	s.Helper()
 	ended := func() string {
@@ -38,7 +38,7 @@ func (s *tested) killWorkers() {
 	}
 }
 
-// TestALossIsSaidByTheNextResult, although other requests restore the session before that.
+// TestALossIsSaidByTheNextResult: other requests restore the session before this result.
 func TestALossIsSaidByTheNextResult(t *testing.T) {
 	s := startWith(t, t.TempDir(), inWorkers(t), counting(t), func(o *Options) { o.Rest = time.Hour })
 	path := s.open("", object{})
@@ -96,7 +96,7 @@ func TestALossThatIsSavedIsSaidLater(t *testing.T) {
 func TestABusySessionIsSaved(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), func(o *Options) { o.Rest = time.Hour })
-	path := s.open("", object{})
+	path := s.open("", object{"durability": "idle"})
 	const ran = 25
 	for i := range ran {
 		s.exec(path, "", "n = globals().get('n', 0) + 1; n", strconv.Itoa(i+1))

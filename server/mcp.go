@@ -121,7 +121,7 @@ func (m *mcpEndpoint) configure(k access.Key) mcp.Config {
 		list, notes := task.Config.Tools.Prompt()
 		functions = strings.TrimSpace(list + "\n\n" + notes)
 	}
-	return mcp.Config{
+	cfg := mcp.Config{
 		Version: m.Version, Detect: m.engine.Detect, Functions: functions, Servers: m.Servers,
 		Open: func(ctx context.Context, more []rlm.Context, _ func(ledger.Event)) (*rlm.Session, error) {
 			cfg := rlm.SessionConfig{
@@ -135,12 +135,7 @@ func (m *mcpEndpoint) configure(k access.Key) mcp.Config {
 		Read: func(ctx context.Context, id string) (mcp.Given, error) { return m.read(ctx, &k, id) },
 		PathHelp: "Paths are the IDs of files that were uploaded with POST /v1/files, " +
 			"such as file-abc.",
-		Asks: true,
-		Answer: func(
-			ctx context.Context, question string, given []mcp.Given, progress func(ledger.Event),
-		) (mcp.Answer, error) {
-			return m.answer(ctx, k, question, given, progress)
-		},
+		Asks: m.profile.HasModel(),
 		Record: func(ctx context.Context, id string) (json.RawMessage, error) {
 			return m.record(ctx, &k, id)
 		},
@@ -156,6 +151,14 @@ func (m *mcpEndpoint) configure(k access.Key) mcp.Config {
 		Handles: mcpHandles, Places: m.places, Tenant: k.Tenant, Idle: mcpIdle,
 		ToolCalls: task.Config.Budget.WithDefaults().ToolCalls, Log: m.Log,
 	}
+	if m.profile.HasModel() {
+		cfg.Answer = func(
+			ctx context.Context, question string, given []mcp.Given, progress func(ledger.Event),
+		) (mcp.Answer, error) {
+			return m.answer(ctx, k, question, given, progress)
+		}
+	}
+	return cfg
 }
 
 // openLoaded opens a session and prepares it.
@@ -236,7 +239,7 @@ func (m *mcpEndpoint) answer(
 	return out, nil
 }
 
-// record returns the record of a run of a key's tenant, nil for none.
+// record returns the record of a run of a key's tenant, or nil if there is none.
 func (m *mcpEndpoint) record(ctx context.Context, k *access.Key, id string) (json.RawMessage, error) {
 	if err := access.Need(access.With(ctx, *k), access.Read); err != nil {
 		return nil, err

@@ -165,7 +165,7 @@ func (m *metrics) seen(route string, status int, elapsed time.Duration) {
 // noted counts a request within a connection.
 func (m *metrics) noted(wire, outcome string) { m.lines.WithLabelValues(wire, outcome).Inc() }
 
-// ended counts a run.
+// ended counts a run that has ended.
 func (m *metrics) ended(profile, status string, elapsed time.Duration) {
 	m.runs.WithLabelValues(profile, status).Inc()
 	m.lengths.WithLabelValues(profile).Observe(elapsed.Seconds())

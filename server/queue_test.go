@@ -8,7 +8,7 @@ import (
 )
 
 // TestATenantThatFillsTheQueueDelaysItself checks that another tenant's runs and direct answers
-// begin at once.
+// begin immediately.
 func TestATenantThatFillsTheQueueDelaysItself(t *testing.T) {
 	model := newHeld(counting(t))
 	s := start(t, t.TempDir(), model, func(o *Options) { o.Open, o.AtOnce, o.Queue = false, 4, 8 })
@@ -40,7 +40,8 @@ func TestATenantThatFillsTheQueueDelaysItself(t *testing.T) {
 	close(model.release)
 }
 
-// TestATenantThatFillsTheDirectAnswersDelaysItself checks that another tenant's are given at once.
+// TestATenantThatFillsTheDirectAnswersDelaysItself checks that another tenant's direct answers
+// begin immediately.
 func TestATenantThatFillsTheDirectAnswersDelaysItself(t *testing.T) {
 	model := newHeld(counting(t))
 	s := start(t, t.TempDir(), model, func(o *Options) { o.Open, o.AtOnce, o.Queue = false, 4, 8 })

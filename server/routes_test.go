@@ -26,7 +26,7 @@ type routeCase struct {
 
 const anyScope access.Scope = "any"
 
-// mcpStub replaces the MCP endpoint: a test of cmd/rlm (TestKeysAreNothingToEachOther) covers two
+// mcpStub replaces the MCP endpoint: a test of cmd/rlm (TestKeysDoNotShareObjects) covers two
 // tenants there.
 type mcpStub struct{}
 
@@ -124,7 +124,15 @@ func (s *tested) casesOf(key string) (cases map[string]routeCase, secrets []stri
 	made := s.do("POST", "/v1/responses", key, object{"model": "rlm/default", "input": "hi"})
 	s.want(made, 200, "resp_")
 	response := s.text(made, "id")
-	secrets = []string{run, session, snapshot, file, response}
+	talk := s.do("POST", "/v1/conversations", key, object{
+		"items": []object{{"role": "user", "content": "secret words"}},
+	})
+	s.want(talk, 200, "conv_")
+	conversation := s.text(talk, "id")
+	items, _ := s.field(s.do("GET", "/v1/conversations/"+conversation+"/items", key, nil), "data").([]any)
+	first, _ := items[0].(object)
+	item, _ := first["id"].(string)
+	secrets = []string{run, session, snapshot, file, response, conversation, item, "secret words"}
 
 	cases = map[string]routeCase{
 		"/": {anyScope, "/none", nil, 404}, "GET /{$}": {"", "/", nil, 200},
@@ -148,13 +156,26 @@ func (s *tested) casesOf(key string) (cases map[string]routeCase, secrets []stri
 		"GET /v1/keys":         {access.Admin, "/v1/keys", nil, 200},
 		"DELETE /v1/keys/{id}": {access.Admin, "/v1/keys/key_NONE", nil, 404},
 
-		"GET /v1/models":                {access.Read, "/v1/models", nil, 200},
-		"GET /v1/models/{name}":         {access.Read, "/v1/models/default", nil, 404},
-		"GET /v1/models/{owner}/{name}": {access.Read, "/v1/models/rlm/default", nil, 200},
-		"POST /v1/chat/completions":     {access.Run, "/v1/chat/completions", chat("hi"), 200},
+		"GET /v1/models":                 {access.Read, "/v1/models", nil, 200},
+		"GET /v1/models/{name}":          {access.Read, "/v1/models/default", nil, 404},
+		"GET /v1/models/{owner}/{name}":  {access.Read, "/v1/models/rlm/default", nil, 200},
+		"POST /v1/chat/completions":      {access.Run, "/v1/chat/completions", chat("hi"), 200},
+		"POST /v1/messages":              {access.Run, "/v1/messages", chat("hi"), 200},
+		"POST /v1/messages/count_tokens": {access.Run, "/v1/messages/count_tokens", chat("hi"), 200},
 		"POST /v1/responses": {access.Run, "/v1/responses", object{
 			"model": "rlm/default", "input": "hi", "previous_response_id": response,
 		}, 404},
+		"POST /v1/responses/compact": {access.Run, "/v1/responses/compact", object{
+			"model": "rlm/default", "previous_response_id": response,
+		}, 404},
+		"POST /v1/responses/input_tokens": {access.Run, "/v1/responses/input_tokens", object{
+			"conversation": conversation,
+		}, 404},
+		"POST /v1/conversations": {access.Run, "/v1/conversations", object{
+			"items": []object{{"type": "item_reference", "id": item}},
+		}, 404},
+		"POST /v1/embeddings": {access.Run, "/v1/embeddings", object{"model": "none/x", "input": "hi"}, 404},
+
 		"POST /v1/files": {access.Run, "/v1/files", "x", 400},
 		"GET /v1/files":  {access.Read, "/v1/files", nil, 200},
 	}
@@ -163,7 +184,9 @@ func (s *tested) casesOf(key string) (cases map[string]routeCase, secrets []stri
 		"/contexts": object{"contexts": []object{{"text": "x"}}}, "/continue": object{"turn": 1, "fork": true},
 		"/approvals": object{"approval": "x", "allow": true},
 	}
-	ids := map[string]string{"runs": run, "sessions": session, "files": file, "responses": response}
+	ids := map[string]string{
+		"runs": run, "sessions": session, "files": file, "responses": response, "conversations": conversation,
+	}
 	for _, pattern := range s.server.patterns {
 		method, path, _ := strings.Cut(pattern, " ")
 		if cases[pattern].status != 0 || !strings.Contains(path, "{id}") {
@@ -184,7 +207,7 @@ func (s *tested) casesOf(key string) (cases map[string]routeCase, secrets []stri
 				c.body = body
 			}
 		}
-		c.path = strings.NewReplacer("{id}", ids[kind], "{name}", "n", "{snapshot}", snapshot,
+		c.path = strings.NewReplacer("{id}", ids[kind], "{name}", "n", "{snapshot}", snapshot, "{item}", item,
 			"files/content", "files/content?name=x").Replace(path)
 		cases[pattern] = c
 	}

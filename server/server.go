@@ -1,5 +1,5 @@
-// Package server serves an engine over HTTP: runs and sessions, OpenAI's wire protocol, MCP, the
-// viewer, metrics.
+// Package server serves an engine over HTTP: runs and sessions, the wire protocols of OpenAI and
+// Anthropic, MCP, the viewer, metrics.
 //
 // [New] makes a server from an engine and a data folder. It is an [http.Handler] to be mounted at
 // the root of a host; [Server.Serve] also bounds connections and drains. [Folder] is the data
@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 	"github.com/rlmhq/rlm/mcp/tools"
 	"github.com/rlmhq/rlm/server/internal/access"
+	"github.com/rlmhq/rlm/server/internal/anthropic"
 	"github.com/rlmhq/rlm/server/internal/contents"
 	"github.com/rlmhq/rlm/server/internal/failures"
 	"github.com/rlmhq/rlm/server/internal/files"
@@ -52,7 +54,7 @@ type Profile = runs.Profile
 // Options configure a server. Sizes are in bytes.
 type Options struct {
 	// Profiles are the names that clients choose as rlm/NAME. Requests that name none use the
-	// profile "default".
+	// profile "default". A profile without a model serves sessions, and refuses runs.
 	Profiles []Profile
 	// Dir is the data folder. Claim is the result of its Claim, and ends with the server. If it is
 	// nil, New claims the folder.
@@ -64,6 +66,8 @@ type Options struct {
 	// Sessions is the maximum number of sessions, OpenSessions of those that are open at the same
 	// time.
 	Sessions, OpenSessions int
+	// Durability is that of sessions that request none: kept, the default, or idle.
+	Durability string
 	// Rest is how long a session rests before it is saved. Zero means 2 seconds.
 	Rest time.Duration
 	// Connections bounds the clients' connections, which never take more than half of the files
@@ -73,7 +77,7 @@ type Options struct {
 	// context. Long is the size from which a conversation becomes a run.
 	MaxBody, MaxFile, MaxContext int64
 	Long                         int
-	// Keep is how long ended runs stay, 0 for ever.
+	// Keep is how long ended runs stay; 0 keeps them indefinitely.
 	Keep time.Duration
 	// Open admits requests without a key. Hosts and Origins are those of package gate.
 	Open           bool
@@ -196,7 +200,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 	}
 
 	mux := &routes{ServeMux: http.NewServeMux()}
-	openai.New(openai.Options{Runs: s.manager, Files: uploads, DB: s.db, Long: s.Long, Log: s.Log}, mux)
+	chat := openai.New(openai.Options{
+		Runs: s.manager, Files: uploads, Quota: quota, DB: s.db, Long: s.Long, Log: s.Log,
+	}, mux)
+	anthropic.New(anthropic.Options{Chat: chat, Log: s.Log}, mux)
 	s.Document = native.New(native.Options{
 		Runs: s.manager, Sessions: s.kept, Files: uploads, Meter: meter, Door: &door, Audit: s.audit,
 		Version: s.Version, MaxBody: s.MaxBody, Log: s.Log,
@@ -210,12 +217,12 @@ func (s *Server) open(ctx context.Context) (err error) {
 	views.AddTo(mux, s.manager, s.Log)
 	s.addOperation(mux, measured)
 	s.patterns = mux.patterns
-	s.handler = gate.New(gate.Options{
+	s.handler = tidyPaths(gate.New(gate.Options{
 		Door: door, Audit: s.audit, Hosts: s.Hosts,
 		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files", MaxLarge: s.MaxFile + maxForm,
 		Requests: requestsOf(s.Connections),
 		Public:   append(views.Page(), "/healthz", "/readyz"), Log: s.Log, Seen: measured.seen, Fail: writeError,
-	}, mux)
+	}, mux))
 	return nil
 }
 
@@ -225,14 +232,16 @@ func (s *Server) terms(profile string) (sessions.Terms, error) {
 	if err != nil {
 		return sessions.Terms{}, err
 	}
+
 	cfg := &p.Task.Config
 	return sessions.Terms{
 		Profile: p.Name, Limits: cfg.Limits, Policy: p.Task.Policy, Deterministic: cfg.Deterministic,
+		Durability: s.Durability,
 	}, nil
 }
 
 // addOperation adds the routes for operators.
-func (s *Server) addOperation(mux gate.Mux, measured *metrics) {
+func (s *Server) addOperation(mux *routes, measured *metrics) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
 	})
@@ -253,7 +262,7 @@ func (s *Server) addOperation(mux gate.Mux, measured *metrics) {
 		shown.ServeHTTP(w, r)
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, r, problem.New(http.StatusNotFound, "not_found", "there is no %s %.100s", r.Method, r.URL.Path))
+		mux.missing(w, r)
 	})
 }
 
@@ -270,15 +279,23 @@ func (s *Server) ready(ctx context.Context) error {
 }
 
 // foreign are the paths of OpenAI's wire protocol.
-var foreign = []string{"/v1/chat/", "/v1/responses", "/v1/models", "/v1/files"}
+var foreign = []string{
+	"/v1/chat/", "/v1/responses", "/v1/models", "/v1/files", "/v1/conversations", "/v1/embeddings",
+}
+
+func isOpenAI(path string) bool {
+	return slices.ContainsFunc(foreign, func(start string) bool { return strings.HasPrefix(path, start) })
+}
 
 // writeError writes an error in the format of the path's wire protocol.
 func writeError(w http.ResponseWriter, r *http.Request, err error) {
-	for _, path := range foreign {
-		if strings.HasPrefix(r.URL.Path, path) {
-			openai.WriteError(w, err)
-			return
-		}
+	switch {
+	case strings.HasPrefix(r.URL.Path, anthropic.Path):
+		anthropic.WriteError(w, r, err)
+		return
+	case isOpenAI(r.URL.Path):
+		openai.WriteError(w, err)
+		return
 	}
 	failures.Write(w, err)
 }
@@ -303,7 +320,7 @@ const (
 	headerTime  = 10 * time.Second
 	headerBytes = 32 << 10
 	idleTime    = 2 * time.Minute
-	longest     = 24 * time.Hour // of an answer; see package gate for the time of its parts
+	longest     = 24 * time.Hour // maximum time of an answer; see package gate for its parts
 )
 
 // Serve serves until the context ends, with TLS if secure is set. Then it lets runs and snippets
@@ -380,7 +397,7 @@ func (s *Server) stop(web *http.Server, drain time.Duration) error {
 		s.Log.Warn("sandboxes of MCP clients did not end well", "error", err)
 	}
 
-	// What remains are unfinished answers, and streams of runs that have ended.
+	// Only unfinished answers remain, and streams of runs that have ended.
 	limited, cancel = context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := web.Shutdown(limited); err != nil {

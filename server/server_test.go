@@ -313,7 +313,7 @@ func TestRequestsAreRefusedWithAReason(t *testing.T) {
 		{"/v1/chat/completions", with("messages", "hi"), 400, "messages is a string"},
 		{"/v1/chat/completions", with("messages", []object{}), 400, "the last message is not the user's"},
 		{"/v1/chat/completions", with("n", 2), 400, "omit n"},
-		{"/v1/chat/completions", with("tools", []object{{"type": "web_search"}}), 400, "code_interpreter and function"},
+		{"/v1/chat/completions", with("tools", []object{{"type": "web_search"}}), 400, "function and custom"},
 		{"/v1/chat/completions", with("tools", []object{{"type": "function"}}), 400, "a function has the name"},
 		{"/v1/chat/completions", with("functions", []object{{"name": "f"}}), 400, "give tools"},
 		{"/v1/chat/completions", with("tool_choice", "any"), 400, "unknown choice"},
@@ -321,7 +321,7 @@ func TestRequestsAreRefusedWithAReason(t *testing.T) {
 		{"/v1/chat/completions", with("metadata", object{"rlm_budget_usd": "much"}), 400, "no amount of US dollars"},
 		{"/v1/chat/completions", with("metadata", object{"rlm_budget_calls": "0"}), 400, "whole number"},
 		{"/v1/chat/completions", chat(strings.Repeat("x", 2<<20)), 413, "more than 1048576 bytes"},
-		{"/v1/responses", object{"model": "rlm/default", "conversation": "c"}, 400, "previous_response_id"},
+		{"/v1/responses", object{"model": "rlm/default", "conversation": "c"}, 404, "no conversation"},
 		{"/v1/responses", object{"model": "rlm/default", "previous_response_id": "r"}, 404, "no response"},
 		{"/v1/files", "x", 400, "multipart/form-data"},
 		{"/v1/other", "x", 404, "there is no POST /v1/other"},
@@ -385,6 +385,3 @@ func TestAnInterruptedRunGoesOnInTheNextServer(t *testing.T) {
 	next.want(got, 200, `"delta":"200"`)
 	next.want(next.do("GET", "/v1/responses/"+id, "", nil), 200, `"status":"completed"`)
 }
-
-// quote returns a text as JSON.
-func quote(text string) string { data, _ := json.Marshal(text); return string(data) }

@@ -176,11 +176,11 @@ func leftBy(tb testing.TB, dir string) string {
 	return left
 }
 
-// TestACrashIsSaid lets another server find a session that was not saved.
-func TestACrashIsSaid(t *testing.T) {
+// TestACrashedSessionSaysSo lets another server find a session that was not saved.
+func TestACrashedSessionSaysSo(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), func(o *Options) { o.Rest = time.Hour })
-	path := s.open("", object{})
+	path := s.open("", object{"durability": "idle"})
 	s.exec(path, "", "n = 1; n", "1")
 	next := start(t, leftBy(t, dir), counting(t), nil)
 	got := next.do("POST", path+"/exec", "", object{"source": "'n' in globals()"})

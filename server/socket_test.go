@@ -121,7 +121,8 @@ func TestASocketHoldsSessions(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	c := s.connect("")
 	named := object{
-		"name": "kept", "functions": []object{{"name": "add"}}, "contexts": []object{{"name": "log", "text": hay}},
+		"name": "kept", "durability": "idle",
+		"functions": []object{{"name": "add"}}, "contexts": []object{{"name": "log", "text": hay}},
 	}
 	c.wants(c.ask("session/open", named), `"session":"1"`)
 	run := func(session, source string) string {
@@ -137,10 +138,13 @@ func TestASocketHoldsSessions(t *testing.T) {
 	file := []object{{"path": "/etc/passwd"}}
 	c.wants(c.ask("session/open", object{"contexts": file}), "cannot read files of the server")
 	c.wants(c.ask("session/open", object{"limits": object{"wall_ms": 1e9}}), "this server allows")
+	c.wants(c.ask("session/open", object{"durability": "idle"}), "a session with a name")
+	c.wants(c.ask("session/open", object{"name": "odd", "durability": "odd"}), "give kept or idle")
 	c.wants(c.ask("session/snapshot", object{"session": "2", "path": "/tmp/x"}), "cannot write files of the server")
 
 	path := s.open("", object{"name": "kept"})
 	s.want(s.do("POST", path+"/exec", "", object{"source": "n"}), 409, "in_use")
+	s.want(s.do("GET", path, "", nil), 200, `"durability":"idle"`)
 	other := s.connect("")
 	other.wants(other.ask("session/open", named), `"kind":"in_use"`)
 	c.wants(c.ask("session/close", object{"session": "1"}), `"result":{}`)
@@ -165,7 +169,7 @@ func TestASocketHoldsSessions(t *testing.T) {
 	t.Error("sessions outlive their connection")
 }
 
-// TestTheAuditLogHasTheRequestsOfASocket, but not the contents of snippets.
+// TestTheAuditLogHasTheRequestsOfASocket: the log must not contain the contents of snippets.
 func TestTheAuditLogHasTheRequestsOfASocket(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)

@@ -66,7 +66,7 @@ func (s *tested) watch(path string, last int, sum hash.Hash) (count int, err err
 
 const watchers = 500
 
-// TestEveryWatcherGetsEveryEvent has watchers that arrive before the run begins and while it is
+// TestEveryWatcherGetsEveryEvent starts watchers that arrive before the run begins and while it is
 // active; some already know a part of the events.
 func TestEveryWatcherGetsEveryEvent(t *testing.T) {
 	model := newHeld(asking(t, "print('wait', llm_query_batched(['is it there?'] * 40))", 0))
@@ -110,7 +110,7 @@ func TestEveryWatcherGetsEveryEvent(t *testing.T) {
 const (
 	atOnce  = 100                   // runs
 	callFor = 50 * time.Millisecond // each call of a model
-	calls   = 22                    // of a run, one after the other
+	calls   = 22                    // calls of a run, one after the other
 )
 
 // BenchmarkServedRuns measures concurrent runs, from their requests to their last events, against

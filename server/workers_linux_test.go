@@ -115,3 +115,8 @@ func TestSessionsOutliveTheirWorkers(t *testing.T) {
 		t.Errorf("the log has an error: %s", s.logs)
 	}
 }
+
+// TestWorkersKeepTheAnswersToo kills a server whose guests live in workers.
+func TestWorkersKeepTheAnswersToo(t *testing.T) {
+	keptInWorkers(t, func() rlm.Options { return inWorkers(t) })
+}

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 )
 
-// Folder returns the store in a folder: a SQLite database, with large contents in files beside it.
+// Folder returns the store in a folder: a SQLite database, with large contents in files next to it.
 // The engine opens it at the first use, and creates the folder then if necessary. A read-only
 // folder can be read. Several processes may use a folder at the same time.
 func Folder(path string) rlm.Store { return folder(path) }

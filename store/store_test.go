@@ -24,7 +24,7 @@ func open(t *testing.T, s rlm.Store) *rlm.Engine {
 	return engine
 }
 
-// TestAFolderIsOpenedWithItsFirstUse has an engine that does not use its store.
+// TestAFolderIsOpenedWithItsFirstUse makes an engine that does not use its store.
 func TestAFolderIsOpenedWithItsFirstUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs")
 	engine := open(t, store.Folder(path))

@@ -6,7 +6,9 @@
 package tables
 
 import (
+	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/internal/data/tablesql"
@@ -27,10 +29,14 @@ func SQL(inputs []tiers.Input) repl.Tables {
 	return tables
 }
 
-// listSources returns the texts among the inputs, by the names that snippets use.
+// listSources returns the texts among the inputs, by the names that snippets use, and the files of
+// small folders.
 func listSources(inputs []tiers.Input) []tablesql.Source {
 	var sources []tablesql.Source
 	for i, in := range inputs {
+		if dir, isMapped := in.Dir.(*bigtext.Dir); isMapped {
+			sources = append(sources, listFiles(dir)...)
+		}
 		text, isMapped := in.Text.(*bigtext.Text)
 		if !isMapped {
 			continue
@@ -42,7 +48,28 @@ func listSources(inputs []tiers.Input) []tablesql.Source {
 		if in.Variable != "" {
 			names = append([]string{in.Variable}, names...)
 		}
-		sources = append(sources, tablesql.Source{Names: names, Text: text})
+		sources = append(sources, tablesql.Source{Names: names, File: filepath.Base(text.Name()), Text: text})
+	}
+	return sources
+}
+
+// listFiles returns the files of a folder that may be tables, by their extensions: opening other
+// files takes time. A folder closes texts if too many are open, so a large one has no tables.
+func listFiles(dir *bigtext.Dir) []tablesql.Source {
+	if !dir.KeepsOpen() {
+		return nil
+	}
+
+	var sources []tablesql.Source
+	for _, name := range dir.Names() {
+		if !tablesql.MayBeTable(name) {
+			continue
+		}
+		text, err := dir.Text(context.Background(), name)
+		if err != nil {
+			continue // a snippet that opens the file receives the error
+		}
+		sources = append(sources, tablesql.Source{File: name, Text: text})
 	}
 	return sources
 }

@@ -1,12 +1,17 @@
 package tiers
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
 
 // Effects reports whether a snippet had effects outside its sandbox.
 type Effects string
 
-// The values of Effects: the snippet never started, it ran at least in part, or the tier
-// cannot say.
+// The values of Effects: the snippet never started, it ran at least in part, or the tier does not
+// know.
 const (
 	EffectsNeverRan Effects = "never_ran"
 	EffectsRan      Effects = "ran"
@@ -44,6 +49,11 @@ type BrokenError struct {
 
 // Error names the tier that broke, and how.
 func (e *BrokenError) Error() string {
+	if errors.Is(e.Err, context.Canceled) {
+		cause := strings.TrimSuffix(e.Err.Error(), context.Canceled.Error())
+		return strings.TrimSuffix(
+			fmt.Sprintf("interrupted in tier %s (snippet %s): %s", e.Tier, e.Effects, cause), ": ")
+	}
 	return fmt.Sprintf("tier %s broke (snippet %s): %v", e.Tier, e.Effects, e.Err)
 }
 

@@ -25,7 +25,7 @@ type Collected struct {
 	Bytes int64
 	// Refused names each entry that was not copied, with the reason; at most a hundred.
 	Refused []string
-	// Lost is why files that snippets wrote are gone; empty if none are.
+	// Lost is the reason why files that snippets wrote are gone; empty if none are.
 	Lost string
 }
 

@@ -41,7 +41,8 @@ type Report struct {
 	Left []Left
 	// Exact reports that the sandbox imported the state's Exact, so nothing was left behind.
 	Exact bool
-	// Inexact is why the sandbox did not import the state's Exact; empty if the state had none.
+	// Inexact is the reason why the sandbox did not import the state's Exact; empty if the state
+	// had none.
 	Inexact string
 }
 

@@ -191,6 +191,13 @@ type Job struct {
 	Began time.Time
 }
 
+// EchoWriter is an optional interface of [Job.Stdout], to receive the value of the last expression
+// apart from the rest of the output.
+type EchoWriter interface {
+	// WriteEcho receives the text of the value with its line end, instead of Write.
+	WriteEcho(text []byte)
+}
+
 // Language names a programming language.
 type Language string
 

@@ -24,7 +24,7 @@ const (
 type Builder struct {
 	run   Run
 	began time.Time
-	last  time.Time        // of the events
+	last  time.Time        // time of the last event
 	loops map[string]*loop // by their names in events
 	bytes int
 	left  int // nodes left out
@@ -41,6 +41,7 @@ type loop struct {
 // Run returns the run so far. The builder continues with its own copy of the nodes.
 func (b *Builder) Run() *Run {
 	run := b.run
+	run.Began = b.began
 	run.Nodes = append([]Node{}, b.run.Nodes...)
 	run.Texts = append([][]Text{}, b.run.Texts...)
 	b.note(&run)
@@ -418,8 +419,12 @@ func (b *Builder) addNote(l *loop, e *ledger.Event) {
 		parent = l.snippet
 	}
 	title := strings.TrimSpace(strings.Join([]string{e.Status, e.Error, e.Text}, " "))
+	kind := Kind(shorten(string(e.Kind)))
+	if e.Kind == ledger.EventWarning && e.Purpose == "models" {
+		kind = KindNote
+	}
 	node := b.add(Node{
-		Parent: parent, Kind: Kind(shorten(string(e.Kind))), Title: title, Model: shorten(e.Model),
+		Parent: parent, Kind: kind, Title: title, Model: shorten(e.Model),
 		Start: b.at(e.Time), Elapsed: max(float64(e.Elapsed.Microseconds())/1000, 0),
 	})
 	b.addText(node, "error", FormText, e.Error)

@@ -206,8 +206,8 @@ func (f *Files) Wait(ctx context.Context, id string, run *Run) error {
 	})
 }
 
-// Poll waits until changed returns true. It returns [ErrEnded] at once for a run that has ended; a
-// parked run has not, and an interrupted run may continue in another process.
+// Poll waits until changed returns true. It returns [ErrEnded] immediately for a run that has
+// ended; a parked run has not, and an interrupted run may continue in another process.
 func Poll(ctx context.Context, run *Run, changed func() (bool, error)) error {
 	if !slices.Contains([]string{StatusRunning, StatusParked, StatusInterrupted}, run.Status) {
 		return ErrEnded

@@ -48,6 +48,25 @@ func (b *Builder) graft(tree *Builder, status string) {
 	}
 	if isOpen {
 		b.markOpen(turn, status)
+		b.startOpen(turn)
+	}
+}
+
+// startOpen gives the last turn its start, which is the end of what is known before it. Its steps
+// have no times.
+func (b *Builder) startOpen(turn int) {
+	if turn == 0 {
+		return
+	}
+	start := 0.0 // the first turn begins with the run
+	if !b.last.IsZero() {
+		start = b.at(b.last)
+	}
+	if n := &b.run.Nodes[turn]; n.Start < 0 {
+		n.Start = start
+	}
+	if n := &b.run.Nodes[0]; n.Start < 0 {
+		n.Start = 0
 	}
 }
 

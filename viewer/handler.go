@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -19,6 +20,8 @@ const (
 	maxFound  = 10_000 // nodes that a search returns
 	maxQuery  = 1_000  // bytes of a search text
 	maxOpened = 4      // runs that stay in memory
+	maxParts  = 200    // nodes whose texts a request may ask for
+	maxPart   = 50_000 // bytes of each text; the first of these nodes is sent whole
 )
 
 // handler serves a viewer.
@@ -28,7 +31,7 @@ type handler struct {
 
 	mu      sync.Mutex
 	opened  []openedRun // the latest last
-	version int64       // of the last one
+	version int64       // version of the last run
 }
 
 type openedRun struct {
@@ -88,7 +91,9 @@ func serveFile(kind, content string) http.HandlerFunc {
 
 func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	serveFile("text/html; charset=utf-8", page(parts{
-		head: `<link rel="stylesheet" href="viewer.css">`, tail: `<script src="viewer.js"></script>`,
+		head: `<link rel="stylesheet" href="viewer.css"><meta name="empty" content="` +
+			html.EscapeString(whenEmpty(h.source)) + `">`,
+		tail: `<script src="viewer.js"></script>`,
 	}))(w, r)
 }
 
@@ -125,14 +130,9 @@ func (h *handler) serveRun(w http.ResponseWriter, r *http.Request) {
 
 func (h *handler) serveTexts(w http.ResponseWriter, r *http.Request) {
 	run, err := h.open(r.Context(), r.FormValue("id"), false)
-	texts := []Text{}
+	var texts []nodeText
 	if err == nil {
-		n, bad := strconv.Atoi(r.FormValue("node"))
-		if bad != nil || n < 0 || n >= len(run.Nodes) {
-			err = fmt.Errorf("%w: it has no node %.20q", ErrNotFound, r.FormValue("node"))
-		} else if run.Texts[n] != nil {
-			texts = run.Texts[n]
-		}
+		texts, err = textsOf(run, r.Form["node"])
 	}
 	h.reply(w, texts, err)
 }
@@ -158,7 +158,7 @@ func (h *handler) serveSearch(w http.ResponseWriter, r *http.Request) {
 	h.reply(w, all, err)
 }
 
-// open returns a run, either as last read or read anew.
+// open returns a run, either as last read or read again.
 func (h *handler) open(ctx context.Context, id string, anew bool) (*Run, error) {
 	if !anew {
 		h.mu.Lock()
@@ -202,7 +202,7 @@ type change struct {
 	Title  string       `json:"title"`
 	Status string       `json:"status"`
 	Notes  []string     `json:"notes,omitempty"`
-	Count  int          `json:"count"` // of all nodes: there may be fewer than before
+	Count  int          `json:"count"` // number of all nodes: there may be fewer than before
 	Nodes  map[int]Node `json:"nodes,omitempty"`
 }
 

@@ -1,19 +1,14 @@
 package viewer_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
-
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/internal/machine/filelock"
-	"github.com/rlmhq/rlm/internal/testing/browser"
 	"github.com/rlmhq/rlm/viewer"
 )
 
@@ -135,73 +130,6 @@ loop "q" (running) question="q"
 	}
 }
 
-// changed is a source of a run that becomes another run, once.
-type changed struct {
-	from, to *viewer.Run
-	isOther  chan struct{} // closed when it does
-}
-
-func (c *changed) List(ctx context.Context) ([]viewer.Item, error) {
-	run, err := c.Open(ctx, "a")
-	return []viewer.Item{{ID: "a", Status: run.Status}}, err
-}
-
-func (c *changed) Open(context.Context, string) (*viewer.Run, error) {
-	run := *c.from
-	select {
-	case <-c.isOther:
-		run = *c.to
-	default:
-	}
-	return &run, nil
-}
-
-func (c *changed) Wait(ctx context.Context, _ string, run *viewer.Run) error {
-	if run.Status != viewer.StatusRunning {
-		return viewer.ErrEnded
-	}
-	select {
-	case <-c.isOther:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// TestAChosenRowMayGo: the record of a turn has other parts than its steps had.
-func TestAChosenRowMayGo(t *testing.T) {
-	t.Parallel()
-	all := largeRun(10)
-	all.Nodes, all.Texts, all.Status = all.Nodes[:8], all.Texts[:8], viewer.StatusRunning
-	fewer := *all
-	fewer.Nodes, fewer.Texts, fewer.Status = all.Nodes[:3], all.Texts[:3], "answered"
-	s := &changed{all, &fewer, make(chan struct{})}
-	b := browser.Open(t)
-	open(b, serve(t, s).URL+"/secret/")
-	b.Do(chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.End))
-	b.Wait(`document.querySelector('.row.chosen').row === 7`)
-	close(s.isOther)
-	b.Wait(`document.getElementById('status').textContent === 'answered'`)
-	b.Wait(rows + `.length === 3`)
-	b.Wait(`document.querySelector('.row.chosen').row === 2`)
-	b.Wait(`location.hash.endsWith('node=2')`)
-}
-
-func TestAListShowsThatARunHasEnded(t *testing.T) {
-	t.Parallel()
-	run := largeRun(10)
-	other := *run
-	run.Status, other.Status = viewer.StatusRunning, "answered"
-	s := &changed{run, &other, make(chan struct{})}
-	b := browser.Open(t)
-	open(b, serve(t, s).URL+"/secret/")
-	b.Do(chromedp.Click("#all"), chromedp.WaitVisible(".runlink"), chromedp.Focus(".runlink"))
-	b.Wait(`document.querySelector('#items .status').textContent === 'running'`)
-	close(s.isOther)
-	b.Wait(`document.querySelector('#items .status').textContent === 'answered'`)
-	b.Wait(`document.activeElement === document.querySelector('.runlink')`)
-}
-
 // TestARunLogHasFewNotes adds damaged lines one after another, as an active run does.
 func TestARunLogHasFewNotes(t *testing.T) {
 	t.Parallel()
@@ -225,5 +153,36 @@ func TestARunLogHasFewNotes(t *testing.T) {
 	}
 	if run, err = j.Run("running"); err != nil || len(run.Notes) != 40 {
 		t.Errorf("%d notes, %v", len(run.Notes), err)
+	}
+}
+
+// TestAStoredTurnHasATime: the steps of an unfinished turn have no times, but the turn has a start.
+func TestAStoredTurnHasATime(t *testing.T) {
+	t.Parallel()
+	var log viewer.RunLogReader
+	add := func(lines ...string) *viewer.Run {
+		t.Helper()
+		if err := log.Add(strings.NewReader(strings.Join(lines, "\n"))); err != nil {
+			t.Fatal(err)
+		}
+		run, err := log.Run("running")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run
+	}
+	begun := `{"turn":1,"kind":"begun","key":"/turn 1/snippet 1/call 1/leaf 1","data":{"about":"a/m: is it?"}}`
+	run := add(`{"turn":0,"kind":"pin","key":"question","text":"q"}`, begun)
+	if turn := run.Nodes[1]; turn.Start != 0 || turn.Elapsed != -1 || !run.Began.IsZero() {
+		t.Errorf("%+v, %v", turn, run.Began)
+	}
+
+	run = add(traceOf(t, 1, `{"kind":"run_started","node":"0","text":"q","time":"2026-11-26T11:34:40Z"}`,
+		`{"kind":"turn_started","node":"0","turn":1,"time":"2026-11-26T11:34:46Z"}`,
+		`{"kind":"snippet","node":"0","turn":1,"text":"1+1","time":"2026-11-26T11:34:47Z"}`),
+		`{"turn":1,"kind":"commit","data":{}}`, strings.ReplaceAll(begun, "1/snippet", "2/snippet"))
+	turn := run.Nodes[3]
+	if turn.Kind != viewer.KindTurn || turn.Start != 7000 || run.Began.Second() != 40 {
+		t.Errorf("%+v, %v", turn, run.Began)
 	}
 }

@@ -6,7 +6,10 @@
 // the page's content security policy lets nothing else run.
 package viewer
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Kind is the kind of a node.
 type Kind string
@@ -22,6 +25,7 @@ const (
 	KindTool    Kind = "tool"  // a tool call
 	KindAnswer  Kind = "answer"
 	KindStep    Kind = "step" // of a trace of another agent
+	KindNote    Kind = "note" // a fact about the models, such as an unknown price: not a problem
 )
 
 // The statuses of nodes. The others are those of loops. Empty means that all is well.
@@ -79,7 +83,9 @@ type Run struct {
 	Title  string   `json:"title"`
 	Status string   `json:"status"`
 	Notes  []string `json:"notes,omitempty"` // about parts that are left out
-	Nodes  []Node   `json:"nodes"`
+	// Began is the time at which the times of the nodes begin. It is zero if unknown.
+	Began time.Time `json:"began,omitzero"`
+	Nodes []Node    `json:"nodes"`
 	// Texts are the texts of each node.
 	Texts [][]Text `json:"-"`
 	// Stamp is the source's own record of how far it has read.

@@ -51,12 +51,12 @@ type RunLogReader struct {
 
 	record   trajectory.Rebuilt
 	recorded *Builder       // the tree of the record, nil if it has to be read
-	counts   int            // the last turn that counts
+	counts   int            // the last committed turn
 	last     string         // kind of the last entry
 	waits    map[string]int // nodes of calls that wait for a person: the record omits them
 
 	question string
-	build    Builder        // the tree of the steps after the turns that count
+	build    Builder        // the tree of the steps after the committed turns
 	nodes    map[string]int // by their places
 }
 
@@ -112,7 +112,7 @@ func (j *RunLogReader) Run(status string) (*Run, error) {
 	all.run.Nodes = append(make([]Node, 0, room), all.run.Nodes...)
 	all.run.Texts = append(make([][]Text, 0, room), all.run.Texts...)
 	all.graft(&j.build, status)
-	all.run.Title = cmp.Or(all.run.Title, shorten(j.question))
+	all.run.Title, all.run.Began = cmp.Or(all.run.Title, shorten(j.question)), all.began
 	all.run.Status, all.run.Nodes[0].Status = status, strings.TrimPrefix(status, statusUnknown)
 	all.note(&all.run)
 	all.run.Notes = append(all.run.Notes, j.notes...)
@@ -277,8 +277,8 @@ func (j *RunLogReader) step(e *runLogEntry) error {
 }
 
 const (
-	statusOpen    = "no answer" // of a step without an ending
-	statusUnknown = "unknown"   // of a run
+	statusOpen    = "no answer" // a step without an ending
+	statusUnknown = "unknown"   // a run
 )
 
 // find returns the node of a step by its key, such as "/turn 1/snippet 1/call 2/slot 0/leaf 1",

@@ -25,18 +25,36 @@ var (
 
 // Item is a run in the list.
 type Item struct {
-	ID      string    `json:"id"`
-	Title   string    `json:"title"`
-	Status  string    `json:"status,omitempty"`
-	Calls   int64     `json:"calls,omitempty"`
-	USD     float64   `json:"usd,omitempty"`
-	Changed time.Time `json:"changed,omitzero"`
+	ID     string  `json:"id"`
+	Title  string  `json:"title"`
+	Status string  `json:"status,omitempty"`
+	Calls  int64   `json:"calls,omitempty"`
+	USD    float64 `json:"usd,omitempty"`
+	// Unpriced counts the calls without a known price, which USD does not include.
+	Unpriced int64     `json:"unpriced,omitempty"`
+	Changed  time.Time `json:"changed,omitzero"`
+}
+
+// whenEmpty returns what an empty list says.
+func whenEmpty(s Source) string {
+	if hint, ok := s.(interface{ WhenEmpty() string }); ok {
+		return hint.WhenEmpty()
+	}
+	return "There are no runs yet."
 }
 
 // Join returns a source with the runs of several sources.
 func Join(sources ...Source) Source { return joined(sources) }
 
 type joined []Source
+
+// WhenEmpty returns what the last source says if there are no runs.
+func (j joined) WhenEmpty() string {
+	if len(j) == 0 {
+		return whenEmpty(nil)
+	}
+	return whenEmpty(j[len(j)-1])
+}
 
 // List implements [Source].
 func (j joined) List(ctx context.Context) (all []Item, err error) {

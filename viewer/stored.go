@@ -32,7 +32,7 @@ type Stored struct {
 	opened []*storedRun // the latest last
 }
 
-// storedRun is a run as far as it has been read.
+// storedRun is the part of a run that has been read.
 type storedRun struct {
 	name string
 
@@ -42,6 +42,12 @@ type storedRun struct {
 	// latest is shared by all viewers of the run until there is news: each keeps the run that it
 	// saw last.
 	latest *Run
+}
+
+// WhenEmpty says what stores runs, for a list without runs.
+func (s *Stored) WhenEmpty() string {
+	return `No run is stored yet. "rlm ask" keeps its last 20 runs unless --no-keep or --store none says otherwise, ` +
+		`and each run with --name. "rlm view DIR" shows what --trace wrote.`
 }
 
 // List implements [Source].
@@ -61,7 +67,8 @@ func (s *Stored) List(ctx context.Context) (items []Item, err error) {
 	for i := range logs {
 		r := &logs[i]
 		items = append(items, Item{
-			ID: r.Name, Title: r.Title, Status: r.Status, Calls: r.Spent.Calls, USD: r.Spent.USD, Changed: r.Updated,
+			ID: r.Name, Title: r.Title, Status: r.Status,
+			Calls: r.Spent.Calls, USD: r.Spent.USD, Unpriced: r.Spent.Unpriced, Changed: r.Updated,
 		})
 	}
 	return items, err
@@ -146,6 +153,9 @@ func (o *storedRun) read(ctx context.Context) (*Run, error) {
 
 	run.Title, run.Status, run.Stamp = cmp.Or(log.Title, o.name), log.Status, stampOfLog(log)
 	run.Nodes[0].Status = log.Status
+	if run.Began.IsZero() { // no turn is committed
+		run.Began = log.Created
+	}
 	if log.Reason != "" {
 		run.Notes = append(run.Notes, log.Reason)
 	}

@@ -103,8 +103,8 @@ func TestAStoredRunGrows(t *testing.T) {
 	}
 }
 
-// TestViewersShareARun checks that each additional browser takes no memory for its own copy, nor
-// time to make it.
+// TestViewersShareARun checks that each additional browser takes neither memory for its own copy
+// nor time to make it.
 func TestViewersShareARun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -144,7 +144,7 @@ loop "q" (running) question="q"
 	}
 }
 
-// TestARunThatGoesOnIsOneTree has a process that ended in the middle of a turn, and a second
+// TestARunThatGoesOnIsOneTree records a process that ended in the middle of a turn, and a second
 // process that repeats the turn.
 func TestARunThatGoesOnIsOneTree(t *testing.T) {
 	var b viewer.Builder

@@ -40,6 +40,38 @@ func TestAnAttachedInterpreterNeedsNoCache(t *testing.T) {
 	}
 }
 
+// TestAnAttachedModuleIsNotCompiled tests the first document, table and graph ever.
+func TestAnAttachedModuleIsNotCompiled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("make build attaches the modules on Linux only")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.rtf": `{\rtf1 hello}`, "a.parquet": "PAR1 but damaged PAR1",
+		"nodes.csv": "id:ID,name,:LABEL\n1,ann,Person\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for _, input := range [][]string{{"--context", "a.rtf"}, {"--context", "a.parquet"}, {"--graph", "nodes.csv"}} {
+		t.Run(input[1], func(t *testing.T) {
+			cache := filepath.Join(t.TempDir(), "cache")
+			args := append([]string{"exec", "--cache-dir", cache, "-c", "print(7)"}, input...)
+			cmd := exec.CommandContext(t.Context(), "rlm", args...)
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.HasSuffix(string(out), "7\n") {
+				t.Fatalf("it prints %q (%v)", out, err)
+			}
+			if strings.Contains(string(out), "preparing") {
+				t.Errorf("it compiles the module: %s", out)
+			}
+		})
+	}
+}
+
 func TestTheCacheBelongsToTheUserAlone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no modes")

@@ -64,8 +64,8 @@ func mayOpen(t *testing.T, n uint64) {
 	}
 }
 
-// slowClients is what slow clients send before they wait: nothing, or part of a TLS handshake, a
-// head, a large head, a body that no handler reads, or a tenant's body.
+// slowClients are the bytes that slow clients send before they wait: none, or a part of a TLS
+// handshake, a head, a large head, a body that no handler reads, or a tenant's body.
 var slowClients = []string{
 	"", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "POST /v1/sessions HTTP/1.1\r\nHost: local",
 	"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: " + strings.Repeat("a", 30_000),

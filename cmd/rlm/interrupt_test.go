@@ -139,14 +139,7 @@ func TestARunThatIsEndedKeepsWhatWasWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := command(t, dir, "run", "x", "--model", "scripted/s.yaml", "--trace", "tr")
-		stderr, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewReader(stderr)
+		lines := startNoted(t, cmd)
 		waitFor(t, lines, "snippet in wasm: ok")
 		waitForTurn(t, filepath.Join(dir, "tr", "trajectory.jsonl"))
 		if err := cmd.Process.Signal(c.signal); err != nil {
@@ -175,4 +168,55 @@ func waitForTurn(t *testing.T, path string) {
 		}
 	}
 	t.Fatal(t.Context().Err())
+}
+
+// TestAnInterruptedRunPrintsNoUnprovenAnswer interrupts a run between a turn that wrote down an
+// answer and the one that would have checked it.
+func TestAnInterruptedRunPrintsNoUnprovenAnswer(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	writeFile(t, folder, "s.yaml", `version: 1
+rules:
+  - when: {purpose: root, turn: 1}
+    reply: |
+      `+"```repl"+`
+      answer["content"] = "17, I guess"
+      print("guessed 17")
+      `+"```"+`
+  - when: {purpose: root}
+    delay: 1m
+    reply: FINAL(18)
+`)
+	writeFile(t, folder, "a.txt", "text")
+	cmd := command(t, folder,
+		"ask", "how many?", "--context", "a.txt", "--bypass", "0", "--model", "scripted/s.yaml", "-v")
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	lines := startNoted(t, cmd)
+	waitFor(t, lines, "turn 1: snippet in ")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+
+	rest, _ := io.ReadAll(lines)
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != cli.ExitInterrupted {
+		t.Errorf("it ended with %v\n%s", err, rest)
+	}
+	if stdout.Len() > 0 {
+		t.Errorf("it printed %q", &stdout)
+	}
+}
+
+// startNoted starts a command, and returns its notes.
+func startNoted(t *testing.T, cmd *exec.Cmd) *bufio.Reader {
+	t.Helper()
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bufio.NewReader(stderr)
 }

@@ -54,8 +54,8 @@ func (m *killMoment) name() string {
 
 // killPlan tries moments, several concurrently.
 type killPlan struct {
-	calls  int                   // of models, in a run that is not killed
-	lasted [stages]time.Duration // at most, beside as many other runs as moments have
+	calls  int                   // model calls in a run that is not killed
+	lasted [stages]time.Duration // at most, while as many other runs as moments have are active
 
 	mu    sync.Mutex
 	tried map[string]killMoment
@@ -131,7 +131,7 @@ func (p *killPlan) open(t *testing.T) {
 	decoder := json.NewDecoder(bytes.NewReader(known))
 	var was string
 	if decoder.Decode(&was) != nil || was != head {
-		return // of another program
+		return // another program wrote the file
 	}
 	for {
 		var m killMoment

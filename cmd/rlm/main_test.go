@@ -21,6 +21,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 	"github.com/rlmhq/rlm/internal/testing/mcptest"
 	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/local"
@@ -57,6 +58,9 @@ func rlmNotes() {
 
 const cacheVariable = "RLM_CACHE_DIR"
 
+// stateVariable names the folder for state, where runs are kept: tests leave the user's alone.
+const stateVariable = "XDG_STATE_HOME"
+
 // withProgram puts rlm on the PATH, and gives all runs one cache directory: the interpreter is
 // compiled once, not once for each command.
 type withProgram struct{ *testing.M }
@@ -77,18 +81,32 @@ func (m withProgram) Run() int {
 		return 1
 	}
 	for name, value := range map[string]string{
-		cacheVariable: filepath.Join(dir, "cache"), "PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH"),
+		cacheVariable: filepath.Join(dir, "cache"), stateVariable: filepath.Join(dir, "state"),
+		"PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH"),
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			log.Printf("cannot set %s: %v", name, err)
 			return 1
 		}
 	}
+	linkPython(dir)
 	if err := os.Chmod(dir, 0o755); err != nil { // jails run it as other users
 		log.Printf("cannot open the directory: %v", err)
 		return 1
 	}
 	return m.M.Run()
+}
+
+// linkPython puts a link to python3 before all on the PATH. A version manager's python3 is a
+// script, which takes a second for each start.
+func linkPython(dir string) {
+	path, err := exec.Command("python3", "-I", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		return // there is no Python: tests that need one say so
+	}
+	if err := os.Symlink(strings.TrimSpace(string(path)), filepath.Join(dir, "python3")); err != nil {
+		log.Printf("python3 is the one on the PATH: %v", err)
+	}
 }
 
 // bareFolder contains rlm as `go install` builds it. The one on the PATH is built by `make build`,
@@ -104,7 +122,11 @@ func buildProgram(dir string) error {
 	if err := os.Link(bare, program); err != nil {
 		return err
 	}
-	return goTool("run", "../../scripts/attach", program) // it replaces the file
+	// It replaces the file, and keeps the code of modules in the cache that all tests share.
+	if err := os.Setenv(cacheVariable, testcache.Dir()); err != nil {
+		return err
+	}
+	return goTool("run", "-C", "../../scripts", "./attach", program)
 }
 
 func goTool(args ...string) error {
@@ -151,6 +173,8 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv(cacheVariable, os.Getenv(cacheVariable))
+			e.Setenv(stateVariable, filepath.Join(e.WorkDir, ".state"))
+			e.Setenv("HOME", filepath.Join(e.WorkDir, ".home")) // the default, /no-home, exists once root has run it
 			examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 			e.Setenv("EXAMPLES", examples)
 			return err
@@ -179,6 +203,8 @@ func TestScripts(t *testing.T) {
 			"venv":      venv,
 			"rlm":       program,
 			"serve":     serve,
+			"modellist": modelList,
+			"mode":      mode,
 			"receive":   receive,
 			"spans":     spans,
 			"tree":      tree,

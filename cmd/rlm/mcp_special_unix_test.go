@@ -28,8 +28,8 @@ func makePipe(t *testing.T, path ...string) string {
 	return name
 }
 
-// TestSpecialFilesBelowARootAreRefused: opening one would wait for ever, or have side effects. A
-// folder leaves them out.
+// TestSpecialFilesBelowARootAreRefused: opening one could block indefinitely, or have side effects.
+// A folder leaves them out.
 func TestSpecialFilesBelowARootAreRefused(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -60,13 +60,14 @@ func TestSpecialFilesBelowARootAreRefused(t *testing.T) {
 		"pipe": "it is a pipe, not a regular file", "folder/pipe": "it is a pipe", "folder/link": "it is a pipe",
 		"socket": "it is a socket", filepath.Join(root, "pipe"): "it is a pipe",
 	} {
-		if _, failed := h.call("rlm_open", arguments{"paths": []string{path}}); !strings.Contains(failed, want) {
+		_, failed := h.call("rlm_open", arguments{"contexts": []arguments{{"path": path}}})
+		if !strings.Contains(failed, want) {
 			t.Errorf("%s: got %q, want %q", path, failed, want)
 		}
 	}
 	for _, path := range []string{"folder", "repository"} {
-		opened := h.want("rlm_open", arguments{"paths": []string{path}})
-		got := h.want("rlm_exec", arguments{"handle": opened["handle"], "code": "print(dict(context))"})
+		opened := h.want("rlm_open", arguments{"contexts": []arguments{{"path": path}}})
+		got := h.want("rlm_exec", arguments{"session": opened["session"], "source": "print(dict(context))"})
 		if got["stdout"] != "{'a.txt': 'hay'}\n" {
 			t.Errorf("%s: got %v", path, got)
 		}
@@ -79,7 +80,7 @@ func TestASignalEndsCallsOfHosts(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]*mcp.CallToolParams{
 		"waits":    {Name: "rlm_open", Arguments: arguments{}},
-		"computes": {Name: "rlm_exec", Arguments: arguments{"code": "print('begun', flush=True)\nwhile True: pass"}},
+		"computes": {Name: "rlm_exec", Arguments: arguments{"source": "print('begun', flush=True)\nwhile True: pass"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

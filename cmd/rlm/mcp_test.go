@@ -100,6 +100,9 @@ func (h host) names() (names []string) {
 
 type arguments = map[string]any
 
+// ofPath are the arguments of rlm_open for one file.
+func ofPath(path string) arguments { return arguments{"contexts": []arguments{{"path": path}}} }
+
 func writeFile(t *testing.T, folder, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
@@ -126,23 +129,25 @@ func TestHostsRunSnippets(t *testing.T) {
 	}
 
 	opened := h.want("rlm_open", arguments{
-		"paths": []string{"b.log"}, "texts": []string{"ERROR"}, "values": []any{map[string]any{"n": 2}},
+		"contexts": []arguments{
+			{"path": "b.log"}, {"text": "ERROR"}, {"value": json.RawMessage(`{"n": 2, "id": 9007199254740993}`)},
+		},
 	})
-	handle, _ := opened["handle"].(string)
+	handle, _ := opened["session"].(string)
 	if len(handle) < 26 || len(opened["contexts"].([]any)) != 4 {
 		t.Errorf("opened %v", opened)
 	}
 	h.want("rlm_exec", arguments{
-		"handle": handle,
-		"code":   "n = sum(c.count('ERROR') for c in (context, context_1, context_2)) + context_3['n']",
+		"session": handle,
+		"source":  "n = sum(c.count('ERROR') for c in (context, context_1, context_2)) + context_3['n']",
 	})
-	got := h.want("rlm_exec", arguments{"handle": handle, "code": "print('so'); FINAL({'n': n})"})
-	if got["value"].(map[string]any)["n"] != 5.0 || got["stdout"] != "so\n" || got["status"] != "ok" {
+	got := h.want("rlm_exec", arguments{"session": handle, "source": "print(context_3['id']); FINAL({'n': n})"})
+	if got["value"].(map[string]any)["n"] != 5.0 || got["stdout"] != "9007199254740993\n" || got["status"] != "ok" {
 		t.Errorf("got %v", got)
 	}
 	run := "rlm://runs/" + got["run"].(string)
 	record, err := h.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: run})
-	if err != nil || !strings.Contains(record.Contents[0].Text, `"given":"print('so')`) {
+	if err != nil || !strings.Contains(record.Contents[0].Text, `"given":"print(context_3`) {
 		t.Errorf("the record is %v, %v", record, err)
 	}
 	if _, err := h.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "rlm://runs/x"}); err == nil {
@@ -154,26 +159,26 @@ func TestHostsRunSnippets(t *testing.T) {
 		in   arguments
 		want string
 	}{
-		{"rlm_exec", arguments{"handle": handle, "code": "n/0"}, "ZeroDivisionError: division by zero"},
-		{"rlm_exec", arguments{"handle": handle, "code": "while True: pass"}, "limit: "},
-		{"rlm_exec", arguments{"code": "n"}, "NameError"},
-		{"rlm_exec", arguments{"code": "FINAL('x' * 2_000_000)"}, "which is too much for a result"},
-		{"rlm_exec", arguments{"code": "1", "language": "perl"}, "give python or go"},
-		{"rlm_exec", arguments{"handle": "x", "code": "1"}, "open one with rlm_open"},
+		{"rlm_exec", arguments{"session": handle, "source": "n/0"}, "ZeroDivisionError: division by zero"},
+		{"rlm_exec", arguments{"session": handle, "source": "while True: pass"}, "limit: "},
+		{"rlm_exec", arguments{"source": "n"}, "NameError"},
+		{"rlm_exec", arguments{"source": "FINAL('x' * 2_000_000)"}, "which is too much for a result"},
+		{"rlm_exec", arguments{"source": "1", "language": "perl"}, "give python or go"},
+		{"rlm_exec", arguments{"session": "x", "source": "1"}, "open one with rlm_open"},
 		{"rlm_exec", arguments{"cod": "1"}, `unexpected additional properties ["cod"]`},
-		{"rlm_open", arguments{"paths": []string{"../secret.txt"}}, "there is no such file below " + root},
-		{"rlm_open", arguments{"paths": []string{"link"}}, "there is no such file below"},
-		{"rlm_open", arguments{"paths": []string{folder + "/secret.txt"}}, "there is no such file below"},
-		{"rlm_open", arguments{"paths": []string{"https://example.com/x"}}, "--context-server"},
-		{"rlm_files", arguments{"handle": handle, "name": "x"}, "there is no file"},
+		{"rlm_open", ofPath("../secret.txt"), "there is no such file below " + root},
+		{"rlm_open", ofPath("link"), "there is no such file below"},
+		{"rlm_open", ofPath(folder + "/secret.txt"), "there is no such file below"},
+		{"rlm_open", ofPath("https://example.com/x"), "--context-server"},
+		{"rlm_files", arguments{"session": handle, "name": "x"}, "there is no file"},
 	} {
 		if _, failed := h.call(c.tool, c.in); !strings.Contains(failed, c.want) {
 			t.Errorf("%s %v: got %q, want %q", c.tool, c.in, failed, c.want)
 		}
 	}
 
-	h.want("rlm_close", arguments{"handle": handle})
-	_, failed := h.call("rlm_exec", arguments{"handle": handle, "code": "n"})
+	h.want("rlm_close", arguments{"session": handle})
+	_, failed := h.call("rlm_exec", arguments{"session": handle, "source": "n"})
 	if !strings.Contains(failed, "rlm_open") {
 		t.Errorf("a closed handle says %q", failed)
 	}
@@ -188,9 +193,9 @@ func TestCallsOfHostsEndAndTellProgress(t *testing.T) {
 			lines <- r.Params.Message
 		},
 	})
-	handle := h.want("rlm_open", arguments{})["handle"]
+	handle := h.want("rlm_open", arguments{})["session"]
 	params := &mcp.CallToolParams{Name: "rlm_exec", Arguments: arguments{
-		"handle": handle, "code": "kept = 1\nprint('begun', flush=True)\nwhile True: pass",
+		"session": handle, "source": "kept = 1\nprint('begun', flush=True)\nwhile True: pass",
 	}}
 	params.SetProgressToken("a")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -207,27 +212,27 @@ func TestCallsOfHostsEndAndTellProgress(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if got := h.want("rlm_exec", arguments{"handle": handle, "code": "kept + 1"}); got["stdout"] != "2\n" {
+	if got := h.want("rlm_exec", arguments{"session": handle, "source": "kept + 1"}); got["stdout"] != "2\n" {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestHandlesAreBoundedAndEnd(t *testing.T) {
 	t.Parallel()
-	bounded := newHost(t, t.TempDir(), nil, "--max-handles", "2")
+	bounded := newHost(t, t.TempDir(), nil, "--max-open-sessions", "2")
 	bounded.want("rlm_open", arguments{})
 	bounded.want("rlm_open", arguments{})
 	for _, tool := range []string{"rlm_open", "rlm_exec"} {
-		_, failed := bounded.call(tool, arguments{"code": "1"}) // rlm_open refuses the argument
+		_, failed := bounded.call(tool, arguments{"source": "1"}) // rlm_open refuses the argument
 		if tool == "rlm_open" {
 			_, failed = bounded.call(tool, arguments{})
 		}
-		if !strings.Contains(failed, "2 handles are open, which is the limit") {
+		if !strings.Contains(failed, "2 sessions are open, which is the limit") {
 			t.Errorf("%s: got %q", tool, failed)
 		}
 	}
-	h := newHost(t, t.TempDir(), nil, "--max-handles", "1", "--max-idle", "300ms")
-	handle := h.want("rlm_open", arguments{})["handle"]
+	h := newHost(t, t.TempDir(), nil, "--max-open-sessions", "1", "--max-idle", "300ms")
+	handle := h.want("rlm_open", arguments{})["session"]
 	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		if _, failed := h.call("rlm_open", arguments{}); failed == "" {
 			break
@@ -236,7 +241,7 @@ func TestHandlesAreBoundedAndEnd(t *testing.T) {
 			t.Fatal("no handle ends")
 		}
 	}
-	if _, failed := h.call("rlm_exec", arguments{"handle": handle, "code": "1"}); failed == "" {
+	if _, failed := h.call("rlm_exec", arguments{"session": handle, "source": "1"}); failed == "" {
 		t.Error("the handle does not end")
 	}
 }
@@ -282,12 +287,12 @@ func TestAGatewayHidesAThousandTools(t *testing.T) {
 	if _, failed := h.call("rlm_search_tools", arguments{"query": "x", "limit": 1000}); failed == "" {
 		t.Error("the limit is 1000")
 	}
-	got := h.want("rlm_exec", arguments{"code": "import asyncio\n" +
+	got := h.want("rlm_exec", arguments{"source": "import asyncio\n" +
 		"print(await asyncio.gather(many.tool_17(text='!'), kind.say(text='ann')))"})
 	if got["stdout"] != "['17!', 'hello ann']\n" {
 		t.Errorf("got %v", got)
 	}
-	_, failed := h.call("rlm_exec", arguments{"code": "for i in range(3): kind.say(text='x')"})
+	_, failed := h.call("rlm_exec", arguments{"source": "for i in range(3): kind.say(text='x')"})
 	if !strings.Contains(failed, "is used up: see --max-tool-calls") {
 		t.Errorf("got %q", failed)
 	}
@@ -314,7 +319,7 @@ func TestAGatewayPassesOn(t *testing.T) {
 	careful := newHost(t, folder, nil, "--mcp", servers(t, folder, "kind"),
 		"--approve", "allow kind__* hinted read-only", "--approve", "deny kind__*")
 	code := "print(kind.say(text='x'))\nkind.add_numbers(a=1)"
-	if _, failed := careful.call("rlm_exec", arguments{"code": code}); !strings.Contains(failed, "hello x") ||
+	if _, failed := careful.call("rlm_exec", arguments{"source": code}); !strings.Contains(failed, "hello x") ||
 		!strings.Contains(failed, "denies it") {
 		t.Errorf("by the hints: %q", failed)
 	}
@@ -345,7 +350,7 @@ func TestAGatewayPassesOn(t *testing.T) {
 	}
 }
 
-// TestHostsDecideOnCalls has a person at the host answer, in both generations of the protocol.
+// TestHostsDecideOnCalls lets a person at the host answer, in both generations of the protocol.
 func TestHostsDecideOnCalls(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -365,7 +370,7 @@ func TestHostsDecideOnCalls(t *testing.T) {
 				},
 			}
 			h := startHost(t, folder, options, version, "--mcp", file, "--approve", "ask kind__say")
-			got := h.want("rlm_exec", arguments{"code": `
+			got := h.want("rlm_exec", arguments{"source": `
 for i in range(4):
     try:
         print(kind.say(text=str(i)))
@@ -379,7 +384,7 @@ for i in range(4):
 			}
 
 			none := startHost(t, folder, nil, version, "--mcp", file, "--approve", "ask kind__say")
-			_, failed := none.call("rlm_exec", arguments{"code": "kind.say(text='x')"})
+			_, failed := none.call("rlm_exec", arguments{"source": "kind.say(text='x')"})
 			if !strings.Contains(failed, "the answer comes later") {
 				t.Errorf("without a person: %q", failed)
 			}
@@ -393,8 +398,8 @@ func TestHostsAskModels(t *testing.T) {
 	writeFile(t, folder, "s.yaml", "version: 1\nrules:\n  - when: {purpose: root}\n    reply: |\n"+
 		"      ```repl\n      FINAL(len(context))\n      ```\n")
 	h := newHost(t, folder, nil, "--model", "scripted/s.yaml")
-	handle := h.want("rlm_open", arguments{"texts": []string{"twelve bytes"}})["handle"]
-	got := h.want("rlm_ask", arguments{"handle": handle, "question": "how long?"})
+	handle := h.want("rlm_open", arguments{"contexts": []arguments{{"text": "twelve bytes"}}})["session"]
+	got := h.want("rlm_ask", arguments{"session": handle, "question": "how long?"})
 	if got["answer"] != 12.0 || got["status"] != "answered" {
 		t.Errorf("got %v", got)
 	}
@@ -438,9 +443,9 @@ func TestHostsComeOverHTTP(t *testing.T) {
 		}
 		h := host{session, t}
 		if handle == nil {
-			handle = h.want("rlm_open", arguments{})["handle"]
+			handle = h.want("rlm_open", arguments{})["session"]
 		}
-		if got := h.want("rlm_exec", arguments{"handle": handle, "code": "2+3"}); got["stdout"] != "5\n" {
+		if got := h.want("rlm_exec", arguments{"session": handle, "source": "2+3"}); got["stdout"] != "5\n" {
 			t.Errorf("%s: got %v", version, got)
 		}
 		if err := session.Close(); err != nil {

@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,14 +32,18 @@ var serverVariables = []string{
 
 // serve is the script command `serve SCRIPT [FAULT]`: it starts a server on loopback that speaks
 // the formats of OpenAI and Anthropic, and replies by the script. The first request meets the
-// fault: "busy", "down" or "cut".
+// fault: "busy", "down" or "cut". A "quirky" server has the quirks of many servers.
 func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
-		ts.Fatalf("usage: serve SCRIPT [busy|down|cut]")
+		ts.Fatalf("usage: serve SCRIPT [busy|down|cut|quirky]")
 	}
 	script, err := scripted.Load(ts.MkAbs(args[0]))
 	ts.Check(err)
-	server := start(script)
+	begin := llmtest.Start
+	if len(args) == 2 && args[1] == "quirky" {
+		begin = llmtest.StartQuirky
+	}
+	server := begin(modelOf(script))
 	ts.Defer(server.Close)
 	for _, name := range serverVariables {
 		ts.Setenv(name, server.Env(name))
@@ -53,16 +60,60 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 		)
 	case "cut":
 		server.Fail(llmtest.Cut(20))
+	case "quirky":
 	default:
 		ts.Fatalf("unknown fault %q", args[1])
 	}
 }
 
+// modelList is the script command `modellist VARIABLE [! TEXT | NAME...]`: it starts a server that
+// lists models with the names, or answers with a text, and names it in the variable.
+func modelList(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: modellist VARIABLE [! TEXT | NAME...]")
+	}
+	answer := ""
+	if len(args) == 3 && args[1] == "!" {
+		answer = args[2]
+	} else {
+		var items []string
+		for _, name := range args[1:] {
+			items = append(items, `{"object": "model", "id": "`+name+`"}`)
+		}
+		answer = `{"object": "list", "data": [` + strings.Join(items, ",") + `]}`
+	}
+
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.Path != "/v1/models" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(answer))
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv(args[0], server.URL+"/v1")
+}
+
+// mode is the script command `mode MODE FILE`: the file must have the mode, in octal.
+func mode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mode MODE FILE")
+	}
+	info, err := os.Stat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := strconv.FormatInt(int64(info.Mode().Perm()), 8); got != args[0] {
+		ts.Fatalf("%s has the mode %s, want %s", args[1], got, args[0])
+	}
+}
+
 // start starts a server whose model is a script.
-func start(script llm.Provider) *llmtest.Server {
-	return llmtest.Start(func(r llm.Request) (llm.Response, error) {
+func start(script llm.Provider) *llmtest.Server { return llmtest.Start(modelOf(script)) }
+
+// modelOf returns the model of a server that replies by a script.
+func modelOf(script llm.Provider) llm.Func {
+	return func(r llm.Request) (llm.Response, error) {
 		return script.Complete(context.Background(), r, nil)
-	})
+	}
 }
 
 // TestEveryProviderGivesTheSameTrajectory runs one program with a script, and with servers that

@@ -18,8 +18,6 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
-	"github.com/rlmhq/rlm/internal/testing/skip"
-	"github.com/rlmhq/rlm/tiers/local"
 )
 
 // patience is how long a process that must end may take: only a hanging process takes longer.
@@ -184,112 +182,6 @@ func TestAClosedStdoutEndsTheCommandQuietly(t *testing.T) {
 	}
 	if strings.Contains(stderr.String(), "goroutine") {
 		t.Errorf("it panicked:\n%s", &stderr)
-	}
-}
-
-// example is a command of a console block in the documents, with its output.
-type example struct{ command, output string }
-
-// examplesOf returns the examples of a page. It leaves out those that need a real model, a daemon
-// or a file outside the repository, and those that show no output.
-func examplesOf(t *testing.T, page string) []example {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(page)))
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	var found []example
-	for i, block := range strings.Split(string(text), "```console\n") {
-		if i == 0 {
-			continue
-		}
-		block, _, closed := strings.Cut(block, "```")
-		if !closed {
-			t.Fatalf("%s has a console block without an end", page)
-		}
-		for j, part := range strings.Split("\n"+block, "\n$ ") {
-			if command, output, _ := strings.Cut(part, "\n"); j > 0 {
-				found = append(found, example{command, strings.TrimSuffix(output, "\n") + "\n"})
-			}
-		}
-	}
-	return found
-}
-
-var (
-	elapsed   = regexp.MustCompile(`\bin \d[\d.]*(µs|ms|s)\b`)
-	elsewhere = regexp.MustCompile(`openai/|--tier docker|rlm\.yaml|traces\.jsonl`)
-)
-
-func TestTheDocumentsShowWhatCommandsPrint(t *testing.T) {
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("there is no shell")
-	}
-	needCache(t)
-
-	for _, page := range []string{
-		"README.md", "docs/reference/cli.md", "docs/reference/context.md", "docs/how-to/reflect.md",
-		"docs/how-to/reflexion.md", "docs/why/routing.md",
-	} {
-		examples := examplesOf(t, page)
-		if len(examples) == 0 {
-			t.Errorf("%s shows no command with its output", page)
-		}
-		for _, e := range examples {
-			if elsewhere.MatchString(e.command) || e.output == "\n" {
-				continue
-			}
-			t.Run(page, func(t *testing.T) {
-				if strings.Contains(e.command, "--allow-local") {
-					skip.WithoutTier(t, "local",
-						local.New(local.Options{Python: "/usr/bin/python3"}).Probe(t.Context()))
-				}
-				printsAsShown(t, shell, filepath.Join("..", ".."), e)
-			})
-		}
-	}
-}
-
-// TestTheTourRunsAsShown runs every command of the tour, in order, in a copy of its folder.
-func TestTheTourRunsAsShown(t *testing.T) {
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("there is no shell")
-	}
-	skip.WithoutJail(t) // templates run in jails
-	needCache(t)
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "examples", "tour"))); err != nil {
-		t.Fatal(err)
-	}
-
-	examples := examplesOf(t, "docs/start/tour-reflect.md")
-	if len(examples) == 0 {
-		t.Fatal("the tour has no commands")
-	}
-	for _, e := range examples {
-		printsAsShown(t, shell, dir, e)
-	}
-}
-
-// printsAsShown runs an example. Times may differ, and a line "..." matches everything that
-// follows.
-func printsAsShown(t *testing.T, shell, dir string, e example) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), shell, "-c", e.command)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "RLM_PYTHON=/usr/bin/python3") // notes name any other
-	out, _ := cmd.CombinedOutput()
-
-	got := elapsed.ReplaceAllString(string(out), "in T")
-	want := elapsed.ReplaceAllString(e.output, "in T")
-	if start, ok := strings.CutSuffix(want, "...\n"); ok && strings.HasPrefix(got, start) {
-		return
-	}
-	if strings.TrimRight(got, "\n") != strings.TrimRight(want, "\n") {
-		t.Errorf("%s\nprints\n%s\nthe page shows\n%s", e.command, got, want)
 	}
 }
 

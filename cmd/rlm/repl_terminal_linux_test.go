@@ -2,11 +2,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/prompt"
 )
 
@@ -79,6 +83,51 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 	}
 }
 
+// resumable is the note of a question that ends early.
+var resumable = regexp.MustCompile(`rlm: continue with: rlm runs resume \S+\r\n`)
+
+// TestCtrlCLeavesACleanLine: the notes of an interrupted command begin a line, although the terminal
+// has shown ^C, and nothing of the live view stays.
+func TestCtrlCLeavesACleanLine(t *testing.T) {
+	dir := t.TempDir()
+	script := "version: 1\nrules:\n  - delay: 50s\n    reply: FINAL(1)\n"
+	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args  []string
+		begun string
+	}{
+		{
+			[]string{"exec", "-c", "print('busy', end='', flush=True)\nwhile True: pass"},
+			"busy",
+		},
+		{
+			[]string{"ask", "x", "--model", "scripted/s.yaml"},
+			"asks scripted/s.yaml",
+		},
+	} {
+		cmd := command(t, dir, c.args...)
+		person := terminal(t, cmd, 80)
+		screen := bufio.NewReader(person)
+		readUntil(t, screen, c.begun)
+		if _, err := person.WriteString("\x03"); err != nil {
+			t.Fatal(err)
+		}
+		rest, _ := io.ReadAll(screen) // ends with an error once no program has the terminal
+		if code := exitCodeOf(t, cmd); code != cli.ExitInterrupted {
+			t.Errorf("%v: exit code %d", c.args, code)
+		}
+		before, isLast := bytes.CutSuffix(rest, []byte("rlm: interrupted\r\n"))
+		before = resumable.ReplaceAll(before, nil)
+		begins := bytes.HasSuffix(before, []byte("^C\r\n")) || bytes.HasSuffix(before, []byte("\r\x1b[J"))
+		if !isLast || !begins || bytes.Contains(rest, []byte("broke")) ||
+			bytes.Contains(rest, []byte("context canceled")) {
+			t.Errorf("%v: the terminal gets %q", c.args, rest)
+		}
+	}
+}
+
 // said is a text that a person types, with the terminal's output.
 type said struct{ typed, shown string }
 
@@ -128,7 +177,7 @@ func TestATerminalCompletesAndIndents(t *testing.T) {
 		{"for i in range(2):\r    for j in range(1):\r        print(f() + i + 1)\r\r", "42\r\n"},
 		{"", ">>> "},
 
-		// A block is recalled as a whole, and runs at once.
+		// A block is recalled as a whole, and runs immediately.
 		{"\x1b[A", "(f() + i + 1)"},
 		{"\r", "42\r\n"},
 		{"", ">>> "},

@@ -74,10 +74,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return exitCode(ctx, stderr, root.ExecuteContext(ctx))
+	return exitCode(ctx, e, root.ExecuteContext(ctx))
 }
 
-func exitCode(ctx context.Context, stderr io.Writer, err error) int {
+func exitCode(ctx context.Context, e *cli.Env, err error) int {
 	if err == nil {
 		return cli.ExitOK
 	}
@@ -87,11 +87,12 @@ func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 	}
 
 	if ctx.Err() != nil {
-		_, _ = fmt.Fprintln(stderr, "rlm: interrupted")
+		e.EndEcho()
+		_, _ = fmt.Fprintln(e.Stderr, "rlm: interrupted")
 		return cli.ExitInterrupted
 	}
 	if exit.Err != nil {
-		_, _ = fmt.Fprintln(stderr, "rlm:", cli.EscapeKeepingLines(adviseRepair(exit.Err)))
+		_, _ = fmt.Fprintln(e.Stderr, "rlm:", cli.EscapeKeepingLines(adviseRepair(exit.Err)))
 	}
 
 	return exit.Code
@@ -133,12 +134,14 @@ func listCommands() []subCommand {
 		{"chat", prompt.NewChat},
 		{"hook", loops.NewHook},
 		{"mcp", services.NewMCP},
+		{"acp", services.NewACP},
 		{"serve", services.NewServe},
 		{"keys", services.NewKeys},
 		{"store", stored.NewStore},
 		{"trace", stored.NewTrace},
 		{"view", stored.NewViewer},
 		{"explain", code.NewExplain},
+		{"models", setup.NewModels},
 		{"tiers", setup.NewTiers},
 		{"doctor", setup.NewDoctor},
 		{"images", setup.NewImages},
@@ -196,7 +199,9 @@ func newRoot(e *cli.Env, args []string) *cobra.Command {
 	flags.StringVar(&file, "config", "",
 		"configuration `file`, or none to read no file "+
 			"(default: rlm/config.yaml in the user's configuration directory)")
-	config.AddFlags(flags, config.In(config.Program))
+	config.AddFlags(flags, func(s config.Setting) bool {
+		return config.In(config.Program)(s) && !config.Named("no_keep")(s) // only loops have it
+	})
 	root.AddCommand(makeCommands(e, args)...)
 	root.InitDefaultCompletionCmd()
 	root.SetUsageFunc(setup.ShowUsage)
@@ -207,7 +212,22 @@ func newRoot(e *cli.Env, args []string) *cobra.Command {
 		}
 	}
 
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.Args = refuseUnknownTopic
+		}
+	}
 	return root
+}
+
+// refuseUnknownTopic is for the command help, which succeeds with any name otherwise.
+func refuseUnknownTopic(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err == nil && len(rest) > 0 {
+		return refuseUnknownCommand(found, rest)
+	}
+	return err
 }
 
 // refuseUnknownCommand is for commands that only have subcommands: cobra suggests names at the
@@ -245,6 +265,12 @@ func newVersion(e *cli.Env) *cobra.Command {
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
+		if long := strings.TrimLeft(unknown.GetSpecifiedShortnames(), "-"); len(long) > 1 {
+			name, _, _ := strings.Cut(long, "=")
+			if cmd.Flags().Lookup(name) != nil {
+				return fmt.Errorf("%w; did you mean --%s, with two hyphens?", err, name)
+			}
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if meant := spelling.Nearest(unknown.GetSpecifiedName(), names); meant != "" {
@@ -263,6 +289,7 @@ func flagError(cmd *cobra.Command, err error) error {
 
 	wants := map[string]string{
 		"int": "a whole number", "bool": "true or false", "stringToString": "NAME=VALUE",
+		"duration": "a duration such as 30m or 24h",
 	}[flag.Value.Type()]
 	if wants == "" {
 		return err

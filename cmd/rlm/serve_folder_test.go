@@ -25,9 +25,9 @@ func outcomeOf(t *testing.T, dir string, args ...string) (string, int) {
 	return string(said), cmd.ProcessState.ExitCode()
 }
 
-// TestADataFolderHasOneServer starts a second server beside the first one, which is refused by
-// name. Commands for the same folder work, or are refused by name, too. When the first server is
-// killed, the next one gets the folder at once, and no stored data is lost.
+// TestADataFolderHasOneServer starts a second server on the folder of the first one; the refusal
+// names the first. Commands for the same folder work, or are refused by name, too. When the first
+// server is killed, the next one gets the folder immediately, and no stored data is lost.
 func TestADataFolderHasOneServer(t *testing.T) {
 	needSignals(t)
 	skip.UnderRace(t)
@@ -36,7 +36,9 @@ func TestADataFolderHasOneServer(t *testing.T) {
 	writeFile(t, dir, "s.yaml", "version: 1\nrules:\n  - reply: hi\n")
 	s := startServing(t, dir, "--model", "scripted/s.yaml")
 	data := filepath.Join(dir, "data")
-	second := []string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--model", "scripted/s.yaml"}
+	second := []string{
+		"serve", "--allow-sampled", "--listen", "127.0.0.1:0", "--data", data, "--model", "scripted/s.yaml",
+	}
 	owner := fmt.Sprintf("in use by process %d on ", s.cmd.Process.Pid)
 
 	var session struct{ ID string }

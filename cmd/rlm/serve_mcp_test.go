@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ rules:
   - when: {last: "how many lines"}
     reply: "` + "```repl\\nFINAL(len(context.splitlines()))\\n```" + `"
   - when: {last: "take your time"}
-    reply: "` + "```repl\\nimport time\\ntime.sleep(3)\\nFINAL('done')\\n```" + `"
+    reply: "` + "```repl\\nimport time\\nFINAL(time.sleep(3) or 'done')\\n```" + `"
   - when: {last: "mail them"}
     reply: "` + "```repl\\nFINAL(mail.send(text='ann'))\\n```" + `"
 `
@@ -44,7 +45,7 @@ func serveMCP(t *testing.T, folder string, flags ...string) *served {
 	t.Helper()
 	writeFile(t, folder, "replies.yaml", replies)
 	cmd := exec.Command("rlm", append([]string{
-		"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(folder, "data"), "--bypass", "0",
+		"serve", "--allow-sampled", "--listen", "127.0.0.1:0", "--data", filepath.Join(folder, "data"), "--bypass", "0",
 		"--model", "scripted/" + filepath.Join(folder, "replies.yaml"),
 	}, flags...)...)
 	cmd.Dir = folder
@@ -147,6 +148,26 @@ func newKey(t *testing.T, folder, name string, flags ...string) string {
 
 // TestTenantsComeOverMCP checks that a key has its own handles and records, in both generations of
 // the protocol.
+func TestMCPHostsRunCodeWithoutAModel(t *testing.T) {
+	t.Parallel()
+	s := serveMCP(t, t.TempDir(), "--model", "")
+	h := s.connect("", "", nil)
+	if got := h.want("rlm_exec", arguments{"source": "print(6*7)"}); got["stdout"] != "42\n" {
+		t.Errorf("got %v", got)
+	}
+	if slices.Contains(h.names(), "rlm_ask") {
+		t.Error("rlm_ask is offered without a model")
+	}
+	if status, page := s.do("GET", "/", "", nil, nil); status != http.StatusOK || !strings.Contains(page, "<html") {
+		t.Errorf("the viewer is not served: %d", status)
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	status, answer := s.do("POST", "/v1/runs", "", header, object{"question": "why?"})
+	if status != http.StatusUnprocessableEntity || !strings.Contains(answer, "--model") {
+		t.Errorf("%d: %s", status, answer)
+	}
+}
+
 func TestTenantsComeOverMCP(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -158,13 +179,13 @@ func TestTenantsComeOverMCP(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2026-07-28"} {
 		h := s.connect(ann, version, nil)
 		if handle == nil {
-			handle = h.want("rlm_open", arguments{"texts": []string{"one\ntwo"}})["handle"]
+			handle = h.want("rlm_open", arguments{"contexts": []arguments{{"text": "one\ntwo"}}})["session"]
 		}
-		got := h.want("rlm_exec", arguments{"handle": handle, "code": "print(kind.say(text=context[:3]))"})
+		got := h.want("rlm_exec", arguments{"session": handle, "source": "print(kind.say(text=context[:3]))"})
 		if got["stdout"] != "hello one\n" || got["tier"] != "wasm" {
 			t.Errorf("%s: got %v", version, got)
 		}
-		got = h.want("rlm_ask", arguments{"handle": handle, "question": "how many lines?"})
+		got = h.want("rlm_ask", arguments{"session": handle, "question": "how many lines?"})
 		if got["answer"] != 2.0 || got["status"] != "answered" {
 			t.Errorf("%s: got %v", version, got)
 		}
@@ -176,7 +197,7 @@ func TestTenantsComeOverMCP(t *testing.T) {
 	}
 	h := s.connect(ann, "", nil)
 	checkSchemas(t, h)
-	if _, failed := h.call("rlm_exec", arguments{"handle": handle, "code": "kind.say(text='x')"}); !strings.Contains(
+	if _, failed := h.call("rlm_exec", arguments{"session": handle, "source": "kind.say(text='x')"}); !strings.Contains(
 		failed, "the budget of 2 tool calls is used up") {
 		t.Errorf("got %q", failed)
 	}
@@ -185,8 +206,8 @@ func TestTenantsComeOverMCP(t *testing.T) {
 	}
 
 	other := s.connect(bob, "", nil)
-	if _, failed := other.call("rlm_exec", arguments{"handle": handle, "code": "1"}); !strings.Contains(
-		failed, "there is no handle") {
+	if _, failed := other.call("rlm_exec", arguments{"session": handle, "source": "1"}); !strings.Contains(
+		failed, "there is no session") {
 		t.Errorf("another key uses the handle: %q", failed)
 	}
 	if read, err := other.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "rlm://runs/" + run}); err == nil {
@@ -213,9 +234,9 @@ func TestTenantsComeOverMCP(t *testing.T) {
 	}
 }
 
-// TestKeysAreNothingToEachOther checks that objects of one key are unknown to another, even if the
+// TestKeysDoNotShareObjects checks that objects of one key are unknown to another, even if the
 // other key knows their names.
-func TestKeysAreNothingToEachOther(t *testing.T) {
+func TestKeysDoNotShareObjects(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	ann, bob := newKey(t, folder, "ann"), newKey(t, folder, "bob")
@@ -223,15 +244,15 @@ func TestKeysAreNothingToEachOther(t *testing.T) {
 	s := serveMCP(t, folder, "--require-key")
 
 	h := s.connect(ann, "2025-06-18", nil)
-	handle := h.want("rlm_open", arguments{"texts": []string{"secret"}})["handle"]
-	snippet := h.want("rlm_exec", arguments{"handle": handle, "code": "1"})["run"]
-	run := h.want("rlm_ask", arguments{"handle": handle, "question": "how many lines?"})["run"]
+	handle := h.want("rlm_open", arguments{"contexts": []arguments{{"text": "secret"}}})["session"]
+	snippet := h.want("rlm_exec", arguments{"session": handle, "source": "1"})["run"]
+	run := h.want("rlm_ask", arguments{"session": handle, "question": "how many lines?"})["run"]
 	file := s.upload(ann, "secret")
-	if got := h.want("rlm_open", arguments{"paths": []string{file}}); got["handle"] == nil {
+	if got := h.want("rlm_open", arguments{"contexts": []arguments{{"path": file}}}); got["session"] == nil {
 		t.Errorf("got %v", got)
 	}
 	task := s.requestOf(ann, "tools/call", "rlm_exec", object{
-		"name": "rlm_exec", "arguments": object{"code": "import time\nwhile True: time.sleep(1)"},
+		"name": "rlm_exec", "arguments": object{"source": "import time\nwhile True: time.sleep(1)"},
 	})["taskId"]
 	if task == nil {
 		t.Fatal("a long call is no task")
@@ -239,11 +260,11 @@ func TestKeysAreNothingToEachOther(t *testing.T) {
 
 	other := s.connect(bob, "", nil)
 	for tool, args := range map[string]arguments{
-		"rlm_exec":  {"handle": handle, "code": "context"},
-		"rlm_ask":   {"handle": handle, "question": "how many lines?"},
-		"rlm_files": {"handle": handle},
-		"rlm_close": {"handle": handle},
-		"rlm_open":  {"paths": []string{file}},
+		"rlm_exec":  {"session": handle, "source": "context"},
+		"rlm_ask":   {"session": handle, "question": "how many lines?"},
+		"rlm_files": {"session": handle},
+		"rlm_close": {"session": handle},
+		"rlm_open":  {"contexts": []arguments{{"path": file}}},
 	} {
 		if got, failed := other.call(tool, args); !strings.Contains(failed, "there is no ") {
 			t.Errorf("%s: %v, %q", tool, got, failed)
@@ -269,7 +290,8 @@ func TestKeysAreNothingToEachOther(t *testing.T) {
 			t.Errorf("%s of another's session: %d %s", method, status, body)
 		}
 	}
-	if got := h.want("rlm_exec", arguments{"handle": handle, "code": "print(context)"}); got["stdout"] != "secret\n" {
+	got := h.want("rlm_exec", arguments{"session": handle, "source": "print(context)"})
+	if got["stdout"] != "secret\n" {
 		t.Errorf("the handle has %v", got)
 	}
 	if got := s.requestOf(ann, "tasks/get", fmt.Sprint(task), object{"taskId": task}); got["status"] != "working" {
@@ -297,8 +319,8 @@ func TestKeysAreNothingToEachOther(t *testing.T) {
 	}
 }
 
-// TestClientsAreBounded checks that a client's data is bounded before it is decoded, and so is
-// what the client opens.
+// TestClientsAreBounded checks that a client's data is bounded before it is decoded, and that the
+// handles of a client are bounded.
 func TestClientsAreBounded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -307,7 +329,7 @@ func TestClientsAreBounded(t *testing.T) {
 
 	call := func(values string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rlm_open","arguments":` +
-			`{"values":[` + values + `0]}}}`
+			`{"contexts":[{"value":[` + values + `0]}]}}}`
 	}
 	for _, version := range []string{"2025-06-18", "2026-07-28"} {
 		header := http.Header{"Mcp-Protocol-Version": {version}}
@@ -339,15 +361,16 @@ func TestClientsAreBounded(t *testing.T) {
 
 	// All keys share the places for handles.
 	ann, bob := s.connect(keys[0], "", nil), s.connect(keys[1], "", nil)
-	first := ann.want("rlm_open", arguments{})["handle"]
+	first := ann.want("rlm_open", arguments{})["session"]
 	ann.want("rlm_open", arguments{})
-	const full = "the server has 2 handles open"
-	if _, failed := bob.call("rlm_exec", arguments{"code": "1"}); !strings.Contains(failed, full) {
+	const full = "the server has 2 sessions open"
+	if _, failed := bob.call("rlm_exec", arguments{"source": "1"}); !strings.Contains(failed, full) {
 		t.Errorf("got %q", failed)
 	}
-	ann.want("rlm_close", arguments{"handle": first})
+	ann.want("rlm_close", arguments{"session": first})
 	for range 3 { // each call frees its place
-		if _, failed := bob.call("rlm_exec", arguments{"code": "1 +"}); failed == "" || strings.Contains(failed, full) {
+		_, failed := bob.call("rlm_exec", arguments{"source": "1 +"})
+		if failed == "" || strings.Contains(failed, full) {
 			t.Errorf("got %q", failed)
 		}
 	}
@@ -356,7 +379,7 @@ func TestClientsAreBounded(t *testing.T) {
 	running := make(chan string)
 	for range 2 {
 		go func() {
-			_, failed := bob.call("rlm_exec", arguments{"code": "import time\ntime.sleep(3)"})
+			_, failed := bob.call("rlm_exec", arguments{"source": "import time\ntime.sleep(3)"})
 			running <- failed
 		}()
 	}
@@ -380,7 +403,7 @@ func TestClientsAreBounded(t *testing.T) {
 	if refused != 10 {
 		t.Errorf("%d of 110 sessions were refused", refused)
 	}
-	ann.want("rlm_close", arguments{"handle": ann.want("rlm_open", arguments{})["handle"]})
+	ann.want("rlm_close", arguments{"session": ann.want("rlm_open", arguments{})["session"]})
 }
 
 // pings returns a batch of n requests.
@@ -449,17 +472,17 @@ func TestFilesAreContextsOverMCP(t *testing.T) {
 	s := serveMCP(t, t.TempDir())
 	file := s.upload("", "one\ntwo\nthree")
 	h := s.connect("", "", nil)
-	handle := h.want("rlm_open", arguments{"paths": []string{file}})["handle"]
-	got := h.want("rlm_exec", arguments{"handle": handle, "code": "len(context.splitlines())"})
+	handle := h.want("rlm_open", arguments{"contexts": []arguments{{"path": file}}})["session"]
+	got := h.want("rlm_exec", arguments{"session": handle, "source": "len(context.splitlines())"})
 	if got["stdout"] != "3\n" {
 		t.Errorf("got %v", got)
 	}
-	got = h.want("rlm_ask", arguments{"handle": handle, "question": "how many lines?"})
+	got = h.want("rlm_ask", arguments{"session": handle, "question": "how many lines?"})
 	if got["answer"] != 3.0 {
 		t.Errorf("got %v", got)
 	}
 	for _, path := range []string{"/etc/passwd", "../data/records/serve.db", "file-none"} {
-		_, failed := h.call("rlm_open", arguments{"paths": []string{path}})
+		_, failed := h.call("rlm_open", arguments{"contexts": []arguments{{"path": path}}})
 		if !strings.Contains(failed, "there is no file") {
 			t.Errorf("%s: %q", path, failed)
 		}
@@ -474,7 +497,7 @@ func TestOnlyKeysThatApproveDecide(t *testing.T) {
 	s := serveMCP(t, folder, "--require-key", "--mcp", servers(t, folder, "mail"), "--approve", "ask mail__send")
 	options := &mcp.ClientOptions{ElicitationHandler: allowAll}
 
-	code := arguments{"code": "try:\n    print(mail.send(text='ann'))\nexcept Exception as e:\n    print(e)"}
+	code := arguments{"source": "try:\n    print(mail.send(text='ann'))\nexcept Exception as e:\n    print(e)"}
 	if got := s.connect(ann, "", options).want("rlm_exec", code); got["stdout"] != "sent to ann\n" {
 		t.Errorf("got %v", got)
 	}
@@ -550,7 +573,7 @@ func TestLongCallsBecomeTasks(t *testing.T) {
 	s := serveMCP(t, folder, "--mcp", servers(t, folder, "mail"), "--approve", "ask mail__send",
 		"--max-runs", "2")
 	exec := func(code string) object {
-		return s.request("tools/call", "rlm_exec", object{"name": "rlm_exec", "arguments": object{"code": code}})
+		return s.request("tools/call", "rlm_exec", object{"name": "rlm_exec", "arguments": object{"source": code}})
 	}
 	if got := exec("6*7"); got["resultType"] != "complete" || got["structuredContent"] == nil {
 		t.Errorf("a short call became %v", got)

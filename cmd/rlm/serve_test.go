@@ -48,7 +48,7 @@ type serving struct {
 // startServing starts rlm serve with an empty data folder and additional arguments.
 func startServing(t *testing.T, dir string, args ...string) *serving {
 	t.Helper()
-	all := []string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data")}
+	all := []string{"serve", "--allow-sampled", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data")}
 	s := &serving{T: t, cmd: exec.Command("rlm", append(all, args...)...)}
 	s.cmd.Dir = dir
 	notes, err := s.cmd.StderrPipe()
@@ -105,7 +105,7 @@ type servedRun struct {
 	Waiting    []struct{ ID string }
 }
 
-// TestAServedRunIsTracedAndWokenByTheCommand has a served run wait for a decision, which rlm runs
+// TestAServedRunIsTracedAndWokenByTheCommand lets a served run wait for a decision, which rlm runs
 // approve makes in the server's store. Its spans arrive at a collector.
 func TestAServedRunIsTracedAndWokenByTheCommand(t *testing.T) {
 	needSignals(t)
@@ -155,7 +155,8 @@ func TestAServedRunIsTracedAndWokenByTheCommand(t *testing.T) {
 
 // readmeRequest matches the request in the README: its path and its body.
 var readmeRequest = regexp.MustCompile(
-	`curl http://127\.0\.0\.1:7070(\S+) -H 'Content-Type: application/json' -d '([^']+)'`)
+	`curl --retry 9 --retry-connrefused http://127\.0\.0\.1:7070(\S+) \\\n  ` +
+		`-H 'Content-Type: application/json' \\\n  -d '([^']+)'`)
 
 // TestTheReadmesServerAnswers sends the README's request to the README's server.
 func TestTheReadmesServerAnswers(t *testing.T) {

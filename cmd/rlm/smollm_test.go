@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"io"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -43,7 +39,7 @@ You charged me twice for the same lamp.
 const smollmCalls = 3 + 2*2 + 1
 
 func TestSmolLMAnswersTypedSubCallsAlsoIfItsServerStopsForAWhile(t *testing.T) {
-	server := startSmolLM(t, skip.WithoutSmolLM(t))
+	server := startLlamaCPP(t, skip.WithoutSmolLM(t))
 	whole, _ := runWithSmolLM(t, t.TempDir(), server, func(int) {})
 	checkSmolLM(t, whole.Answer)
 	if whole.Spent.Calls != smollmCalls {
@@ -110,7 +106,7 @@ func smollmPause(t *testing.T) time.Duration {
 // runWithSmolLM runs rlm in a folder, with SmolLM2 as the sub-model. Begin is called before each
 // reply of the root, with its turn from 0. It returns the outcome and the run's events.
 func runWithSmolLM(
-	t *testing.T, dir string, server *smollm, begin func(turn int),
+	t *testing.T, dir string, server *llamaCPP, begin func(turn int),
 ) (rlm.Outcome, string) {
 	t.Helper()
 	root := llmtest.Start(func(r llm.Request) (llm.Response, error) {
@@ -169,61 +165,4 @@ func checkSmolLM(t *testing.T, answer json.RawMessage) {
 		t.Errorf("the answer breaks the schemas of its parts: %s", answer)
 	}
 	t.Logf("%s", answer)
-}
-
-// smollm is llama.cpp's server with SmolLM2, in a process that can be killed.
-type smollm struct {
-	t       *testing.T
-	python  string
-	address string
-	process *exec.Cmd
-}
-
-// startSmolLM starts the server on a free port.
-func startSmolLM(t *testing.T, python string) *smollm {
-	t.Helper()
-	s := &smollm{t: t, python: python, address: "http://127.0.0.1:0"}
-	s.start()
-	t.Cleanup(s.kill)
-	return s
-}
-
-// start starts a process at the server's address and returns when it has loaded the model.
-func (s *smollm) start() {
-	at, err := url.Parse(s.address)
-	if err != nil {
-		s.t.Errorf("cannot parse the address %q: %v", s.address, err)
-		return
-	}
-	script := filepath.Join("..", "..", "scripts", "smollm", "serve.py")
-	s.process = exec.CommandContext(s.t.Context(), s.python, script, at.Port())
-	if _, err := s.process.StdinPipe(); err != nil { // it ends with this process
-		s.t.Errorf("cannot start the server: %v", err)
-		return
-	}
-
-	var stderr bytes.Buffer
-	s.process.Stderr = &stderr
-	stdout, err := s.process.StdoutPipe()
-	if err == nil {
-		err = s.process.Start()
-	}
-	if err != nil {
-		s.t.Errorf("cannot start the server: %v", err)
-		return
-	}
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		_, _ = io.Copy(io.Discard, stdout)
-		_ = s.process.Wait()
-		s.t.Errorf("the server has not started: %v\n%s", err, &stderr)
-		return
-	}
-	s.address = strings.TrimSpace(line)
-}
-
-// kill ends the process at once.
-func (s *smollm) kill() {
-	_ = s.process.Process.Kill()
-	_ = s.process.Wait()
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -10,37 +8,30 @@ import (
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	wire "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
+
+	"github.com/rlmhq/rlm/internal/testing/otlp"
 )
 
 // spanSink is an OTLP receiver on loopback.
 type spanSink struct {
 	mu    sync.Mutex
 	names []string // of the spans that arrived, each after the path to which it was sent
-	spans []*wire.Span
+	spans []*otlp.Span
 	all   strings.Builder
 }
 
 func (s *spanSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	data, err := io.ReadAll(r.Body)
-	var request collector.ExportTraceServiceRequest
-	if err != nil || proto.Unmarshal(data, &request) != nil {
-		http.Error(w, "not OTLP", http.StatusBadRequest)
+	request, err := otlp.Read(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all.WriteString(request.String())
-	for _, resource := range request.ResourceSpans {
-		for _, scope := range resource.ScopeSpans {
-			s.spans = append(s.spans, scope.Spans...)
-			for _, span := range scope.Spans {
-				s.names = append(s.names,
-					r.URL.Path+":"+r.Header.Get("Authorization")+":"+span.Name)
-			}
-		}
+	s.all.WriteString(request.Raw)
+	s.spans = append(s.spans, request.Spans...)
+	for _, span := range request.Spans {
+		s.names = append(s.names, r.URL.Path+":"+r.Header.Get("Authorization")+":"+span.Name)
 	}
 }
 
@@ -80,13 +71,13 @@ func tree(ts *testscript.TestScript, neg bool, args []string) {
 	sink := spanSinkOf(ts)
 	sink.mu.Lock()
 	defer sink.mu.Unlock()
-	above, roots := map[string]*wire.Span{}, 0
+	above, roots := map[string]*otlp.Span{}, 0
 	for _, span := range sink.spans {
-		above[string(span.SpanId)] = span
-		if len(span.ParentSpanId) == 0 {
+		above[span.ID] = span
+		if span.ParentID == "" {
 			roots++
 		}
-		if !bytes.Equal(span.TraceId, sink.spans[0].TraceId) {
+		if span.TraceID != sink.spans[0].TraceID {
 			ts.Fatalf("there are several traces")
 		}
 	}
@@ -96,7 +87,7 @@ func tree(ts *testscript.TestScript, neg bool, args []string) {
 	for _, path := range args {
 		names := strings.Split(path, " > ")
 		slices.Reverse(names)
-		found := slices.ContainsFunc(sink.spans, func(span *wire.Span) bool {
+		found := slices.ContainsFunc(sink.spans, func(span *otlp.Span) bool {
 			return descends(span, names, above)
 		})
 		if !found {
@@ -106,12 +97,12 @@ func tree(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // descends reports whether a span and its ancestors, up to the root, have the given names.
-func descends(span *wire.Span, names []string, above map[string]*wire.Span) bool {
+func descends(span *otlp.Span, names []string, above map[string]*otlp.Span) bool {
 	for _, name := range names {
 		if span == nil || !strings.HasPrefix(span.Name, name) {
 			return false
 		}
-		span = above[string(span.ParentSpanId)]
+		span = above[span.ParentID]
 	}
 	return span == nil
 }

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -136,8 +134,8 @@ func (e *Evaluation) Run(ctx context.Context) (table string, err error) {
 		}
 
 		for i, sum := range sums {
-			fmt.Fprintf(&b, "| %d | %s | %.2f | %d | %.1f | %s |\n", size, ways[i].name, sum.score/float64(e.Tasks),
-				sum.failed, float64(sum.calls)/float64(e.Tasks), humanize.Comma(sum.tokens/int64(e.Tasks)))
+			fmt.Fprintf(&b, "| %d | %s | %.2f | %d | %.1f | %d |\n", size, ways[i].name, sum.score/float64(e.Tasks),
+				sum.failed, float64(sum.calls)/float64(e.Tasks), sum.tokens/int64(e.Tasks))
 		}
 	}
 	return b.String(), nil

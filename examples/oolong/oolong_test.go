@@ -26,7 +26,7 @@ type oracle struct {
 	t *testing.T
 	// isSloppy makes some replies omit messages, name some twice, or invent a label.
 	isSloppy bool
-	forms    []*regexp.Regexp // of the texts of each topic
+	forms    []*regexp.Regexp // patterns of each topic's texts
 }
 
 func (o *oracle) Resolve(name string) (llm.Model, error) {
@@ -145,7 +145,7 @@ func evaluate(t *testing.T, isSloppy bool) string {
 	}
 	// All tests share the cache, because compiling the interpreter takes long.
 	engine, err := rlm.New(rlm.Options{
-		CacheDir: filepath.Join(os.TempDir(), "rlm-test-cache", "rlm"),
+		CacheDir: filepath.Join(os.TempDir(), fmt.Sprintf("rlm-test-cache-%d", os.Getuid()), "rlm"),
 		Tiers:    standard.Tiers(standard.Options{}),
 	})
 	if err != nil {

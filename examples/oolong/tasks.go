@@ -15,7 +15,7 @@ import (
 type Task struct {
 	Text     string // the records, one per line
 	Question string
-	Contract json.RawMessage // of the answer
+	Contract json.RawMessage // the answer's contract
 	Want     string
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,7 +10,7 @@ import (
 
 func TestExamplesOfTheSeedRun(t *testing.T) {
 	// All tests share the cache, because compiling the interpreter takes long.
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(os.TempDir(), "rlm-test-cache"))
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(os.TempDir(), fmt.Sprintf("rlm-test-cache-%d", os.Getuid())))
 	for _, c := range []struct {
 		name string
 		args []string

@@ -9,15 +9,14 @@ import (
 	"github.com/rlmhq/rlm/internal/golang/guest/build"
 )
 
-// BuildTimeout bounds one compilation. Only an attack takes more than seconds.
-const BuildTimeout = 20 * time.Second
+// buildTimeout bounds one compilation. Only an attack takes more than seconds.
+const buildTimeout = 20 * time.Second
 
 // compiler compiles the programs of one session. It starts its process on demand, and again
 // after it had to stop it.
 type compiler struct {
-	wall    Wall
-	timeout time.Duration
-	box     Box // nil if there is none
+	wall Wall
+	box  Box // nil if there is none
 }
 
 // maxRounds bounds how often the compiler may request additional packages.
@@ -69,7 +68,7 @@ func (c *compiler) askOnce(
 		c.box = box
 	}
 
-	deadline := time.Now().Add(c.timeout)
+	deadline := time.Now().Add(buildTimeout)
 	limited, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	box := c.box
@@ -101,7 +100,7 @@ func (c *compiler) askOnce(
 		)
 	case isLate:
 		return build.Built{}, nil, build.Stopped(
-			fmt.Sprintf("the compiler took longer than %v", c.timeout),
+			fmt.Sprintf("the compiler took longer than %v", buildTimeout),
 		)
 	}
 	return build.Built{}, nil, fmt.Errorf("%w: %w", errCompilerGone, err)

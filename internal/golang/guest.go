@@ -24,22 +24,20 @@ type Guest struct {
 	Accounts *session.Accounts
 	// Open builds the wall. A [*tiers.RejectedError] explains why this machine has none.
 	Open func(ctx context.Context) (Wall, error)
-	// BuildTimeout bounds one compilation; it defaults to [BuildTimeout].
-	BuildTimeout time.Duration
 
 	wall     Wall // nil until the first snippet
 	compiler *compiler
-	kinds    []string // of the inputs, for the compiler
+	kinds    []string // kinds of the inputs, for the compiler
 	knows    int      // configuration version of kinds
 	about    run.Session
 	history  *session.History
-	refs     [][]build.Ref // of each snippet in the history
+	refs     [][]build.Ref // the references of each snippet in the history
 
-	next    chan startedProgram // of the next snippet; nil if none is being started
+	next    chan startedProgram // the program for the next snippet; nil if none is being started
 	closing sync.WaitGroup      // programs being closed
-	current *program            // of the current snippet; nil if it does not compile
-	failure *build.CompileError // of the current snippet
-	newRefs []build.Ref         // of the current snippet
+	current *program            // the current snippet's program; nil if it does not compile
+	failure *build.CompileError // why the current snippet does not compile
+	newRefs []build.Ref         // the current snippet's references
 }
 
 // startedProgram is a started relay, or the error of its start.
@@ -64,17 +62,13 @@ func (g *Guest) open(ctx context.Context) error {
 		return err
 	}
 
-	timeout := g.BuildTimeout
-	if timeout == 0 {
-		timeout = BuildTimeout
-	}
 	g.about = run.Session{ //nolint:gosec // for the guest's convenience
 		Memory: g.Accounts.Limits().Memory, Seed: rand.Int64(),
 	}
 
 	g.history = session.NewHistory(g.Accounts)
 	g.history.Canonical = stripSuffixes
-	g.compiler = &compiler{wall: wall, timeout: timeout}
+	g.compiler = &compiler{wall: wall}
 	g.wall = wall
 	return nil
 }
@@ -258,7 +252,7 @@ func (g *Guest) giveUp(ctx context.Context, i int) (*tiers.Loss, error) {
 	n := past[i].Ordinal
 	lost := &tiers.Loss{
 		Reason: fmt.Sprintf(
-			"Snippet %d did not end when it ran again, and the session begins anew.", n,
+			"Snippet %d did not end when it ran again, and the session starts again, empty.", n,
 		),
 	}
 
@@ -282,7 +276,7 @@ func (g *Guest) Run(_ context.Context, s session.Snippet) session.Ending {
 		return session.Ending{Code: wire.CodeRaised}
 	}
 
-	g.history.Record()
+	g.history.Record(nil)
 	g.Accounts.KeepLastWords()
 	done, err := g.current.run(g.Accounts, len(g.history.Past())+1, g.about)
 	ending := session.Ending{Code: done.Code, IsGone: err != nil, PeakMemory: g.current.peak()}

@@ -27,9 +27,9 @@ type program struct {
 
 	// The fields below belong to the goroutine that serves the program.
 	isConfigured bool
-	accounts     *session.Accounts // of the current snippet
+	accounts     *session.Accounts // the current snippet's accounts
 	exit         *relay.Exit       // how the program ended, or nil
-	isRude       bool              // it sent something that makes no sense
+	isRude       bool              // it sent an invalid message
 	isKilled     bool              // by the host
 	outOfMemory  bool
 	fault        error

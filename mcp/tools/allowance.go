@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/dustin/go-humanize"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // Allowance bounds tool calls outside of runs, whose budgets count their own calls. It is safe for
@@ -30,7 +30,7 @@ func take(ctx context.Context, t *tool) error {
 	a, ok := ctx.Value(allowanceKey{}).(*Allowance)
 	if ok && a.made.Add(1) > a.most {
 		return fmt.Errorf("%s: the budget of %s tool calls is used up: see --max-tool-calls",
-			t.shown(), humanize.Comma(a.most))
+			t.shown(), quantity.Comma(a.most))
 	}
 	return nil
 }

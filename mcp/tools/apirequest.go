@@ -42,7 +42,7 @@ type apiParam struct {
 	isEncoded bool // as JSON
 }
 
-const maxSchemaNodes = 20_000 // of one operation
+const maxSchemaNodes = 20_000 // per operation
 
 // newRequest reads an operation. It fails if a snippet cannot provide the body.
 func (a *api) newRequest(method, path string, item, operation map[string]any) (*request, error) {
@@ -209,8 +209,8 @@ func (r *request) build(ctx context.Context, args map[string]json.RawMessage) (*
 	path, query, header := r.path, url.Values{}, http.Header{}
 	for _, p := range r.params {
 		value := args[p.name]
-		if value == nil {
-			continue
+		if value == nil || isNull(value) && p.in != "path" {
+			continue // a query and a header have no null
 		}
 		texts := p.format(value)
 		switch joined := strings.Join(texts, ","); p.in {
@@ -288,7 +288,7 @@ func (p *apiParam) addTo(query url.Values, value json.RawMessage, texts []string
 	}
 }
 
-// body returns the body of a call, nil for none.
+// body returns the body of a call, or nil if there is none.
 func (r *request) body(args map[string]json.RawMessage) ([]byte, error) {
 	switch whole := args["body"]; {
 	case r.bodyKind == "":
@@ -306,7 +306,9 @@ func (r *request) body(args map[string]json.RawMessage) ([]byte, error) {
 	for _, name := range r.inBody {
 		if value := args[name]; value != nil {
 			members[name] = value
-			form[name] = (&apiParam{}).format(value)
+			if !isNull(value) {
+				form[name] = (&apiParam{}).format(value)
+			}
 		}
 	}
 	if r.bodyKind == formKind {
@@ -314,6 +316,8 @@ func (r *request) body(args map[string]json.RawMessage) ([]byte, error) {
 	}
 	return json.Marshal(members)
 }
+
+func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
 // secret is a header for requests to a host that snippets cannot see.
 type secret struct{ host, header, value string }

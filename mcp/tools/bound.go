@@ -32,8 +32,8 @@ const (
 	events                    // at each empty line, as server-sent events do
 )
 
-// bounded passes on a server's messages before they are decoded. It ends with an error at a
-// message that is too large.
+// bounded reads a server's messages before they are decoded, and returns an error at a message that
+// is too large.
 type bounded struct {
 	io.ReadCloser
 
@@ -45,8 +45,8 @@ type bounded struct {
 	together *Values
 	failed   atomic.Pointer[error]
 
-	bytes, values            int // of the arriving message
-	depth, objects           int // of brackets, and the objects within the outermost one
+	bytes, values            int // size of the arriving message
+	depth, objects           int // depth of brackets, and the objects within the outermost one
 	isText, isEscaped, isEnd bool
 }
 

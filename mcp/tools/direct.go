@@ -30,6 +30,7 @@ func (g *Gateway) Direct() []Direct { return g.direct }
 // addDirect makes a tool direct. It keeps its name, if that is unique.
 func (g *Gateway) addDirect(t *tool) (err error) {
 	shown := *t.origin
+	shown.InputSchema = plainSchema(shown.InputSchema)
 	has := func(d Direct) bool { return d.Tool.Name == shown.Name }
 	if strings.HasPrefix(shown.Name, "rlm_") || slices.ContainsFunc(g.direct, has) {
 		shown.Name = t.function()
@@ -80,7 +81,7 @@ func (g *Gateway) callDirect(
 	params := &mcp.CallToolParams{Name: t.origin.Name, Arguments: r.Params.Arguments}
 	done := t.server.heard.listen(ctx, params, r)
 	defer done()
-	return t.server.session.CallTool(ctx, params)
+	return t.server.callTool(ctx, params)
 }
 
 // heard passes on a server's messages other than results. The server does not wait for the hosts:
@@ -135,7 +136,7 @@ func (h *heard) close() {
 
 // listener is a host's waiting call.
 type listener struct {
-	ctx     context.Context //nolint:containedctx // of the request, to which messages belong
+	ctx     context.Context //nolint:containedctx // the context of the request to which messages belong
 	request *mcp.CallToolRequest
 	some    bool // messages arrived
 }

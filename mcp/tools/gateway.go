@@ -73,8 +73,8 @@ func (s *Servers) NewGateway(
 	return g, nil
 }
 
-// wantMessages requests log messages from a server of an earlier generation. Newer ones have no
-// level, and others may refuse: then there are no messages.
+// wantMessages requests log messages from a server of an earlier generation. Newer servers have no
+// level, and others may refuse; then there are no log messages.
 //
 //nolint:staticcheck // earlier generations use it
 func (s *server) wantMessages(ctx context.Context) {
@@ -246,7 +246,7 @@ func named(name, text string) map[string]tiers.Value {
 // complete suggests values for an argument of a prompt or a template.
 func (g *Gateway) complete(ctx context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	params := *r.Params
-	params.Meta = nil // of the host's request
+	params.Meta = nil // it belongs to the host's request
 	ref := *params.Ref
 	params.Ref = &ref
 
@@ -340,8 +340,9 @@ func (g *Gateway) tellUpdate(ctx context.Context, uri string) {
 func (g *Gateway) choose(patterns []string) error {
 	taken := map[string]bool{}
 	for _, pattern := range patterns {
-		some := false
+		some, names := false, []string(nil)
 		for _, t := range g.servers.list() {
+			names = append(names, t.function())
 			fits, err := path.Match(pattern, t.function())
 			if err != nil {
 				return fmt.Errorf("the pattern of names %q is malformed", pattern)
@@ -359,7 +360,8 @@ func (g *Gateway) choose(patterns []string) error {
 			}
 		}
 		if !some {
-			return fmt.Errorf("no tool of an MCP server has a name such as %q", pattern)
+			return fmt.Errorf("no tool of an MCP server has a name such as %q; there are: %.1000s",
+				pattern, strings.Join(append(names, "no others"), ", "))
 		}
 	}
 	return nil

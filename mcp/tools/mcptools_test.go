@@ -28,7 +28,12 @@ import (
 const modeVariable = "RLM_TEST_MCP"
 
 func TestMain(m *testing.M) {
-	if mode := os.Getenv(modeVariable); mode != "" {
+	mode := os.Getenv(modeVariable)
+	if kind, isOdd := strings.CutPrefix(mode, "odd"); isOdd {
+		serveOddly(kind)
+		return
+	}
+	if mode != "" {
 		mcptest.Serve(mode)
 		return
 	}
@@ -238,7 +243,7 @@ func TestHarmIsBounded(t *testing.T) {
 		"huge":    "the server's reply has more than 16 MiB",
 		"endless": "the server's reply has more than 16 MiB",
 		"bomb":    "the server's reply has too many values, more than 1000000",
-	} { // not beside others, whose memory would count
+	} { // not parallel: the memory of other tests would count
 		t.Run(tool, func(t *testing.T) {
 			_, tools := start(t, file(t, "huge"))
 			for range 2 { // it is not used any more

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,10 +12,13 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/rlmhq/rlm/internal/machine/procgroup"
 	"github.com/rlmhq/rlm/repl/toolprogram"
 )
 
@@ -24,12 +28,13 @@ const (
 	maxTools   = 2_000
 
 	beginTime = time.Minute // to the list of tools: npx and uvx may have to download the server
+	probeTime = 3 * time.Second
 	endTime   = 2 * time.Second
 )
 
 // server is a running server.
 type server struct {
-	name    string // of its class
+	name    string // the name of its class
 	given   string // in the file
 	title   string // its own description
 	session *mcp.ClientSession
@@ -37,11 +42,32 @@ type server struct {
 	web     *headers // nil if it is a program
 	tools   []*tool
 	heard   heard
+	warn    func(text string) // nil for no warnings
 }
 
-// connect starts or reaches a server and reads its tools.
-func connect(ctx context.Context, given string, c config, version string) (s *server, err error) {
-	s = &server{given: given}
+// connect starts or reaches a server and reads its tools. A slow server of the newest protocol takes
+// the library's question after its time, and then refuses to begin as an older one: it is started
+// again, with more time.
+func connect(ctx context.Context, given string, c config, o *Options) (s *server, err error) {
+	p := &probe{limit: probeTime}
+	s, err = p.connect(ctx, given, c, o)
+	if refusal := (*jsonrpc.Error)(nil); p.isLate.Load() && errors.As(err, &refusal) {
+		p.limit = beginTime
+		return p.connect(ctx, given, c, o)
+	}
+	return s, err
+}
+
+// probe is the request with which the library asks for the newest protocol. Many servers ignore
+// unknown methods: after the limit, the library begins as with an older server.
+type probe struct {
+	limit  time.Duration
+	isLate atomic.Bool // the answer did not come within the limit
+}
+
+// connect connects once.
+func (p *probe) connect(ctx context.Context, given string, c config, o *Options) (s *server, err error) {
+	s = &server{given: given, warn: o.Warn}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("cannot use the MCP server %q: %w", given, s.explain(err))
@@ -57,9 +83,10 @@ func connect(ctx context.Context, given string, c config, version string) (s *se
 		if s.process, err = startProcess(c); err != nil {
 			return s, err
 		}
+		messages := newMessages(s.process.stdout, s.warnOfNoise(o.Warn))
 		transport = &patientTransport{&mcp.IOTransport{
-			Reader: s.process.stdout, Writer: s.process.stdin, MaxLineLength: -1, // stdout is bounded
-		}, s.process}
+			Reader: messages, Writer: s.process.stdin, MaxLineLength: -1, // stdout is bounded
+		}, s.process, &messages.asked}
 	}
 
 	begin, cancel := context.WithTimeoutCause(ctx, beginTime,
@@ -71,11 +98,38 @@ func connect(ctx context.Context, given string, c config, version string) (s *se
 		Logger:       slog.New(slog.DiscardHandler),
 	}
 	s.heard.hear(options)
-	client := mcp.NewClient(&mcp.Implementation{Name: "rlm", Version: version}, options)
+	client := mcp.NewClient(&mcp.Implementation{Name: "rlm", Version: o.Version}, options)
+	client.AddSendingMiddleware(p.bound)
 	if s.session, err = client.Connect(begin, transport, nil); err != nil {
 		return s, late(begin, err)
 	}
 	return s, late(begin, s.readTools(begin))
+}
+
+// bound bounds the time of the probe.
+func (p *probe) bound(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method != "server/discover" {
+			return next(ctx, method, req)
+		}
+
+		bounded, cancel := context.WithTimeout(ctx, p.limit)
+		defer cancel()
+		result, err := next(bounded, method, req)
+		p.isLate.Store(err != nil && bounded.Err() != nil)
+		return result, err
+	}
+}
+
+// warnOfNoise returns a function that reports a line that is not a message.
+func (s *server) warnOfNoise(warn func(text string)) func(line string) {
+	if warn == nil {
+		return nil
+	}
+	return func(line string) {
+		warn(fmt.Sprintf("the MCP server %q also writes lines that are not messages to stdout, which are "+
+			"skipped: %s", s.given, line))
+	}
 }
 
 // late returns the cause of an ended context instead of the error that followed.
@@ -103,7 +157,7 @@ func (s *server) explain(err error) error {
 	return err
 }
 
-// broken returns why a program is no longer read, nil if it is.
+// broken returns the reason why a program's output is no longer read, or nil if it is still read.
 func (s *server) broken() error {
 	if s.process == nil {
 		return nil
@@ -112,7 +166,7 @@ func (s *server) broken() error {
 }
 
 // close ends the session, and a program with everything that it started. A session ends after its
-// answers to the server's requests, which the server may not accept: so these end first.
+// answers to the server's requests, which the server may not accept, so these end first.
 func (s *server) close() {
 	if s.process != nil {
 		_ = s.process.stdin.Close()
@@ -159,7 +213,7 @@ func startProcess(c config) (p *process, err error) {
 	for name, value := range c.Env {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
-	makeGroup(p.cmd)
+	procgroup.Lead(p.cmd)
 
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -188,7 +242,7 @@ func startProcess(c config) (p *process, err error) {
 func (p *process) close() {
 	_ = p.stdin.Close()
 	p.await()
-	killGroup(p.cmd)
+	procgroup.Kill(p.cmd)
 	<-p.ended
 	_ = p.stdout.Close()
 }
@@ -206,7 +260,7 @@ func (p *process) await() {
 // httpTransport reaches a server over streamable HTTP.
 func httpTransport(address string, web *headers) mcp.Transport {
 	return &mcp.StreamableClientTransport{
-		Endpoint: address, MaxEventSize: 2 * maxMessage, DisableStandaloneSSE: true, MaxRetries: -1,
+		Endpoint: address, MaxEventSize: 3 * maxMessage, DisableStandaloneSSE: true, MaxRetries: -1,
 		HTTPClient: &http.Client{
 			Transport:     web,
 			CheckRedirect: stayOnHost,
@@ -219,7 +273,7 @@ func httpTransport(address string, web *headers) mcp.Transport {
 type headers struct {
 	all     map[string]string
 	answers answers
-	life    context.Context //nolint:containedctx // of the answers
+	life    context.Context //nolint:containedctx // the context of the answers
 	end     context.CancelFunc
 }
 
@@ -251,10 +305,11 @@ func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	body := &bounded{what: theReply, ReadCloser: response.Body}
-	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+	isEvents := strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
+	if isEvents {
 		body.framing = events
 	}
-	response.Body = body
+	response.Body = &repairedBody{ReadCloser: body, isEvents: isEvents, lines: bufio.NewReader(body)}
 	return response, nil
 }
 
@@ -285,7 +340,7 @@ func (s *server) readTools(ctx context.Context) error {
 	}
 
 	capabilities, taken := s.capabilities(), map[string]bool{}
-	if capabilities.Tools != nil || state == nil {
+	if capabilities.Tools != nil || state == nil || state.Capabilities == nil {
 		for found, err := range s.session.Tools(ctx, nil) {
 			if err != nil {
 				return fmt.Errorf("cannot list its tools: %w", err)

@@ -35,6 +35,9 @@ type Options struct {
 	Inject  []string // headers for hosts of APIs: HOST=HEADER:VARIABLE
 	Version string   // the program's version, which servers receive
 
+	// Warn, if set, is called with warnings about servers, from any goroutine.
+	Warn func(text string)
+
 	secrets []secret
 }
 
@@ -60,7 +63,7 @@ func Start(ctx context.Context, o Options) (*Servers, error) {
 	failed := make([]error, len(names))
 	var starting sync.WaitGroup
 	for i, name := range names {
-		starting.Go(func() { s.all[i], failed[i] = connect(ctx, name, configs[name], o.Version) })
+		starting.Go(func() { s.all[i], failed[i] = connect(ctx, name, configs[name], &o) })
 	}
 	starting.Wait()
 

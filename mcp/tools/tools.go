@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -59,15 +59,53 @@ func newTool(s *server, found *mcp.Tool, taken map[string]bool) *tool {
 	}
 
 	isWrapped := wrapsResult(found.OutputSchema)
+	checkResult := newResultCheck(t)
 	given := found.Name
 	t.call = func(ctx context.Context, args map[string]json.RawMessage) (tiers.Value, error) {
-		result, err := s.session.CallTool(ctx, &mcp.CallToolParams{Name: given, Arguments: args})
+		result, err := s.callTool(ctx, &mcp.CallToolParams{Name: given, Arguments: args})
 		if err != nil {
 			return nil, err
 		}
+		checkResult(result)
 		return openResult(result, isWrapped)
 	}
 	return t
+}
+
+// newResultCheck returns a function that warns, once, of a structured result that breaks the tool's
+// own output schema. Snippets receive it all the same: many servers describe their results badly.
+func newResultCheck(t *tool) func(r *mcp.CallToolResult) {
+	compile := sync.OnceValue(func() *schema.Contract {
+		document, err := json.Marshal(t.origin.OutputSchema)
+		if err != nil || len(document) > maxSchema {
+			return nil
+		}
+		contract, err := schema.Compile(document)
+		if err != nil {
+			return nil
+		}
+		return contract
+	})
+
+	var once sync.Once
+	return func(r *mcp.CallToolResult) {
+		if t.server.warn == nil || t.origin.OutputSchema == nil || r.StructuredContent == nil || r.IsError {
+			return
+		}
+		contract := compile()
+		value, err := json.Marshal(r.StructuredContent)
+		if contract == nil || err != nil {
+			return
+		}
+		_, violations, err := contract.Check(value)
+		if err != nil || len(violations) == 0 {
+			return
+		}
+		once.Do(func() {
+			t.server.warn(fmt.Sprintf("the result of %s does not match the tool's own output schema: %s",
+				t.shown(), oneLine(violations[0].String())))
+		})
+	}
 }
 
 // docOf returns the description of a tool in one line.
@@ -216,8 +254,8 @@ func (t *tool) run(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	return nil, errors.New(t.shown() + ": " + texts.Truncate(err.Error(), maxError))
 }
 
-// bind returns the checked arguments by their schema names. An optional argument that is None is
-// left out.
+// bind returns the checked arguments by their schema names. The check leaves out an optional
+// argument that is None, unless it may be null.
 func (t *tool) bind(call tiers.Call) (map[string]json.RawMessage, error) {
 	t.readSchema()
 	call.Function = t.shown()
@@ -246,12 +284,10 @@ func (t *tool) bind(call tiers.Call) (map[string]json.RawMessage, error) {
 	args := map[string]json.RawMessage{}
 	for name, value := range given {
 		i := slices.IndexFunc(t.params, func(p param) bool { return p.name == name })
-		switch {
-		case i < 0:
-			args[name] = value
-		case t.params[i].required || !bytes.Equal(value, []byte("null")):
-			args[t.params[i].given] = value
+		if i >= 0 {
+			name = t.params[i].given
 		}
+		args[name] = value
 	}
 
 	return t.checked(args)
@@ -291,24 +327,41 @@ func (t *tool) checked(args map[string]json.RawMessage) (map[string]json.RawMess
 // objects in earlier protocol versions.
 func wrapsResult(output any) bool {
 	object, _ := output.(map[string]any)
-	return object["x-fastmcp-wrap-result"] == true
+	if object["x-fastmcp-wrap-result"] == true {
+		return true
+	}
+	properties, _ := object["properties"].(map[string]any)
+	_, has := properties["result"]
+	title, _ := object["title"].(string)
+	return has && len(properties) == 1 && strings.HasSuffix(title, "Output") // the official SDK for Python
 }
 
 // openResult returns the value of a result: the structured one if there is one, otherwise its
 // texts, otherwise a list of its parts.
 func openResult(r *mcp.CallToolResult, isWrapped bool) (tiers.Value, error) {
 	text, isText := joinTexts(r.Content)
-	switch object, _ := r.StructuredContent.(map[string]any); {
+	object, _ := r.StructuredContent.(map[string]any)
+	inner, hasInner := object["result"]
+	switch {
 	case r.IsError:
 		return nil, errors.New(cmp.Or(text, "the tool failed"))
-	case isWrapped && len(object) == 1 && object["result"] != nil:
-		return json.Marshal(object["result"])
+	case isWrapped && hasInner && len(object) == 1 && !isTextOf(text, object):
+		return json.Marshal(inner)
 	case r.StructuredContent != nil:
 		return json.Marshal(r.StructuredContent)
 	case isText:
 		return json.Marshal(text)
 	}
 	return json.Marshal(r.Content)
+}
+
+// isTextOf reports whether a text is the JSON of an object. The text of a wrapped result is that of
+// the value inside; the text of a tool's own object with a member "result" is that of the object.
+func isTextOf(text string, object map[string]any) bool {
+	encoded, err := json.Marshal(object)
+	var same, plain map[string]any
+	return err == nil && json.Unmarshal([]byte(text), &same) == nil &&
+		json.Unmarshal(encoded, &plain) == nil && reflect.DeepEqual(same, plain)
 }
 
 // joinTexts returns the texts of a content, and whether it contains nothing else.

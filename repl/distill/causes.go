@@ -52,7 +52,7 @@ var successes = map[string]bool{
 	"status_code_unset": true,
 }
 
-// statusOf returns the status of a trace. Of a status object, as spans have it, it returns the
+// statusOf returns the status of a trace. If the status is an object, as in spans, it returns the
 // code.
 func statusOf(members map[string]json.RawMessage) string {
 	if object := asObject(members["status"]); object != nil {
@@ -113,8 +113,8 @@ func readError(value json.RawMessage, depth int) (kind, message string) {
 var errorPrefix = lazyregexp.New(`^(?:[a-z_][\w]*\.)*` +
 	`([A-Z]\w*(?:Error|Exception|Timeout|Warning|Exit|Interrupt|Failure))\b:?\s*`)
 
-// splitError returns the type at the beginning of an error, and its message. Of a Python
-// traceback, it reads the last line.
+// splitError returns the type at the beginning of an error, and its message. In a Python traceback,
+// it reads the last line.
 func splitError(text string) (kind, message string) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "Traceback (most recent call last)") {

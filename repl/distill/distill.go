@@ -8,11 +8,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/internal/keep/skillbook"
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
@@ -136,12 +135,12 @@ func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
 	if err == nil && d.result.Failed+d.result.Passed == 0 {
 		err = errors.New("the corpus has no trace")
 	}
-	of := english.Plural(d.result.Failed+d.result.Passed, "trace", "")
+	of := quantity.Plural(d.result.Failed+d.result.Passed, "trace", "")
 	return harness.Plan{
 		Caller: &d.caller, Folder: d.cfg.Run.Trace,
 		Started: ledger.Event{
 			Model: d.model(),
-			Text:  fmt.Sprintf("%s of %s", english.Plural(d.result.Failed, "failure", ""), of),
+			Text:  fmt.Sprintf("%s of %s", quantity.Plural(d.result.Failed, "failure", ""), of),
 		},
 	}, err
 }

@@ -286,7 +286,7 @@ func TestTheBudgetIsForAllRuns(t *testing.T) {
 	}
 }
 
-func TestWhatBreaksIsAnError(t *testing.T) {
+func TestBrokenTracesAreErrors(t *testing.T) {
 	broken := scripted.Rule{Error: &llm.Error{Kind: llm.ErrServer}}
 	cfg := config(script(t, broken))
 	r, err := distill.Run(t.Context(), parse(t, traces(10)), cfg)

@@ -113,9 +113,9 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 	return json.MarshalIndent(entries, "", " ")
 }
 
-// propose asks for edits: with one call if the corpus is small and fits the model, else with a
-// run whose snippets read it. Wrong is why an earlier answer could not be read. The answer, for
-// [readEdits], is nil if the model gave none.
+// propose asks for edits: with one call if the corpus is small and fits the model, else with a run
+// whose snippets read it. Wrong is the reason why an earlier answer could not be read. The answer,
+// for [readEdits], is nil if the model gave none.
 func (d *distiller) propose(
 	ctx context.Context, cfg run.Config, wrong string,
 ) (json.RawMessage, run.Outcome, error) {

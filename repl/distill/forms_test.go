@@ -148,8 +148,8 @@ func TestALogThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// TestALongTraceIsShortened: a run's snippets receive its steps, and the end rather than the
-// beginning.
+// TestALongTraceIsShortened: if a trace has too many steps, the snippets of a run get its last
+// steps, and the number of steps left out.
 func TestALongTraceIsShortened(t *testing.T) {
 	var log strings.Builder
 	for i := range 30_000 {

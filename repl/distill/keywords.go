@@ -84,7 +84,7 @@ func placeRare(ctx context.Context, groups []*group, rest *group, rare []*signat
 // digits differ between failures of the same kind.
 var digits = lazyregexp.New(`[0-9]+`)
 
-// describeCluster makes a cluster of a group. The name is a sentence with its most frequent
+// describeCluster makes a cluster from a group. The name is a sentence with its most frequent
 // error; the keywords are words that are frequent in it and rare elsewhere.
 func describeCluster(failures []Failure, g *group, all []*signature) FailureCluster {
 	typical := g.signatures[0]

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/record"
@@ -68,8 +67,8 @@ func (d *distiller) Conclude(e *harness.Ending) ledger.Event {
 
 	return ledger.Event{
 		Turn: d.step, Status: string(status), Error: reason,
-		Text: fmt.Sprintf("%s by %s, %s", english.Plural(len(r.Clusters), "cluster", ""), r.Method,
-			english.Plural(len(r.Edits), "edit", "")),
+		Text: fmt.Sprintf("%s by %s, %s", quantity.Plural(len(r.Clusters), "cluster", ""), r.Method,
+			quantity.Plural(len(r.Edits), "edit", "")),
 	}
 }
 

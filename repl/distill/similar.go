@@ -15,18 +15,18 @@ import (
 const (
 	mostCompared = 1_000 // different errors that are compared with one another
 	sameCause    = 0.16  // least average similarity of errors with one cause
-	kindWeight   = 2     // of a common kind, relative to a rare word
-	rareWeight   = 0.25  // of a word that few other errors contain: at most one in rareShare
+	kindWeight   = 2     // weight of a common kind, relative to a rare word
+	rareWeight   = 0.25  // weight of a word that few other errors contain: at most one in rareShare
 	rareShare    = 200
-	typeWeight   = 1   // of the type of the error
-	partWeight   = 0.4 // of the component
+	typeWeight   = 1   // weight of the error's type
+	partWeight   = 0.4 // weight of the component
 )
 
-// signature is what failures with the same words, type and component share.
+// signature is a group of failures with the same words, type and component.
 type signature struct {
 	words   []string // sorted
 	members []int
-	vector  map[string]float64 // of length 1
+	vector  map[string]float64 // normalised to length 1
 }
 
 // signaturesOf returns the signatures of failures, the most frequent first.

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // Budget bounds a whole run, including its sub-calls at every depth. A zero field means its
@@ -78,10 +77,10 @@ type Spending struct {
 // calls, if any, come last.
 func (s Spending) String() string {
 	text := fmt.Sprintf("%s, %s tokens in and %s out, %s",
-		english.Plural(int(s.Calls), "call", ""), humanize.Comma(s.InputTokens),
-		humanize.Comma(s.OutputTokens), s.cost())
+		quantity.Plural(s.Calls, "call", ""), quantity.Comma(s.InputTokens),
+		quantity.Comma(s.OutputTokens), s.cost())
 	if s.ToolCalls > 0 {
-		text += ", " + english.Plural(int(s.ToolCalls), "tool call", "")
+		text += ", " + quantity.Plural(s.ToolCalls, "tool call", "")
 	}
 	return text
 }
@@ -95,7 +94,7 @@ func (s Spending) cost() string {
 		return "price unknown"
 	}
 	return fmt.Sprintf("$%.4f and %s whose price is unknown",
-		s.USD, english.Plural(int(s.Unpriced), "call", ""))
+		s.USD, quantity.Plural(s.Unpriced, "call", ""))
 }
 
 // BudgetError reports that a call or a run does not fit into the rest of a budget.

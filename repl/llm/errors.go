@@ -24,6 +24,9 @@ type Error struct {
 	Model    string
 	Status   int    // the HTTP status, 0 if the server did not answer
 	Message  string // the server's message, shortened, without control characters
+	// KeyFrom is where the key comes from that the server refused: an environment variable, "the
+	// settings", or where it is stored. It is empty for other errors.
+	KeyFrom string
 	// RetryAfter is how long the server asked to wait, or 0 if it did not ask.
 	RetryAfter time.Duration
 	Attempts   int

@@ -13,6 +13,9 @@ package llm
 import (
 	"cmp"
 	"context"
+
+	"github.com/rlmhq/rlm/repl/internal/finish"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
 // Provider answers requests. It is safe for concurrent use.
@@ -23,9 +26,9 @@ type Provider interface {
 	// Complete sends one request and waits for the whole reply.
 	//
 	// If stream is not nil, it receives the text in pieces as they arrive, always from one
-	// goroutine. If a reply breaks off after its first piece and is requested again, an empty
-	// piece signals that the text starts over. Pieces arrive as the server sends them: a value
-	// that had to be wrapped for the server is wrapped in the pieces but not in the Response.
+	// goroutine. If a reply is interrupted after its first piece and is requested again, an empty
+	// piece signals that the text starts over. Pieces arrive as the server sends them: a value that
+	// had to be wrapped for the server is wrapped in the pieces but not in the Response.
 	//
 	// The error is an [*Error], or the cause of the context if the context ended.
 	Complete(ctx context.Context, r Request, stream func(delta string)) (Response, error)
@@ -46,7 +49,8 @@ func Check(ctx context.Context, p Provider, model string) error {
 
 // Func is a provider made from a Go function. It checks each request, and fills in what the
 // function leaves out of the response: the name of the model, the finish reason and an estimate
-// of the usage.
+// of the usage. It gives a finish reason of a server in the words of this package. If the reason
+// means that the server failed, such as "error", the call is an [*Error] of the kind [ErrServer].
 type Func func(Request) (Response, error)
 
 var _ Provider = Func(nil)
@@ -66,10 +70,17 @@ func (f Func) Complete(ctx context.Context, r Request, stream func(string)) (Res
 		return Response{}, err
 	}
 	response.Model = cmp.Or(response.Model, r.Model)
-	response.Finish = cmp.Or(response.Finish, FinishStop)
 	if response.Usage == (Usage{}) {
 		response.Usage = estimateUsage(r, response.Text)
 	}
+	reason, ok := finish.Read(cmp.Or(response.Finish, FinishStop))
+	if !ok {
+		return Response{}, &Error{
+			Kind: kind.ErrServer, Model: response.Model, Message: finish.Describe(response.Finish),
+			Attempts: response.Attempts, Usage: response.Usage,
+		}
+	}
+	response.Finish = reason
 
 	if stream != nil && response.Text != "" {
 		stream(response.Text)

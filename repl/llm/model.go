@@ -9,7 +9,7 @@ type Model struct {
 	Facts    Facts
 }
 
-// Facts are what the settings, the server or the price table state about a model. An unknown
+// Facts are properties of a model, from the settings, the server or the price table. An unknown
 // price is nil, which does not mean free; other unknown facts are 0.
 type Facts struct {
 	Price     *Price `json:"price,omitempty"`
@@ -18,6 +18,9 @@ type Facts struct {
 	// Unlisted reports that the model is missing from the server's list of models. It may be
 	// usable all the same.
 	Unlisted bool `json:"unlisted,omitempty"`
+	// Local reports that the model runs on a machine of the user. Where no source has a price, the
+	// registry then takes it to be 0.
+	Local bool `json:"local,omitempty"`
 }
 
 // Price is the price of tokens, in US dollars per million.

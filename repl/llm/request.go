@@ -45,13 +45,22 @@ type Request struct {
 	// SchemaName consists of letters, digits, - and _; it is "reply" if empty.
 	SchemaName string `json:"schema_name,omitempty"`
 
-	MaxTokens int `json:"max_tokens,omitempty"` // of the reply; 0 is the provider's default
+	// Tools are functions that the model may ask to call: objects with "name", "description" and
+	// "parameters", a JSON Schema. Servers that cannot take them get the request without them. A
+	// reply with calls has the Text {"calls": [{"name": …, "arguments": …}], "answer": …}, with the
+	// arguments of each call as a string and the reply's own text as answer.
+	Tools []json.RawMessage `json:"tools,omitempty"`
+	// OneCall asks for at most one call of Tools. Of the calls of a model that makes several anyway,
+	// the reply has the first.
+	OneCall bool `json:"one_call,omitempty"`
+
+	MaxTokens int `json:"max_tokens,omitempty"` // limit of the reply; 0 is the provider's default
 	Sampling
 	Stop []string `json:"stop,omitempty"`
 
 	// Embed requests embeddings of the messages instead of a reply. The Text of the response is
 	// then a JSON list with a vector for each message, all of one length, each a list of
-	// numbers. The fields for replies have no effect.
+	// numbers. The fields for replies have no effect, except ExtraBody.
 	Embed bool `json:"embed,omitempty"`
 
 	// Metadata is for scripts, call logs and other logs. It is never sent.

@@ -1,19 +1,23 @@
 package llm
 
-// The reasons why a reply ended. A server may give others, which are passed on.
+import "github.com/rlmhq/rlm/repl/internal/finish"
+
+// The reasons why a reply ended. Only a reply with [FinishStop] is whole.
 const (
-	FinishStop    = "stop"    // the model finished
-	FinishLength  = "length"  // the reply reached the token limit
-	FinishRefusal = "refusal" // the model or a filter declined; Text is its explanation
+	FinishStop    = finish.Stop    // the model finished
+	FinishLength  = finish.Length  // the reply was cut, at the token limit in most cases
+	FinishRefusal = finish.Refusal // the model or a filter declined; Text is its explanation
 )
 
 // Response is a model's reply.
 type Response struct {
-	Text   string
-	Usage  Usage
-	Model  string // as the server names the model that answered
-	ID     string // the server's ID of the reply; empty if it gives none
-	Finish string // FinishStop, FinishLength, FinishRefusal, or the server's own word
+	Text  string
+	Usage Usage
+	Model string // as the server names the model that answered
+	ID    string // the server's ID of the reply; empty if it gives none
+	// Finish is one of the reasons above, or "tool_calls" if the model called a tool; Text is then
+	// what came before the call.
+	Finish string
 	// Structured is true if the server enforced the request's schema, and false if the schema
 	// was only part of the prompt.
 	Structured bool

@@ -44,7 +44,7 @@ const maxMessages = 40
 type message struct {
 	Role   string `json:"role"`
 	Parts  []part `json:"parts"`
-	Finish string `json:"finish_reason,omitempty"` // of a reply
+	Finish string `json:"finish_reason,omitempty"` // why a reply ended
 }
 
 // part is a part of a message.

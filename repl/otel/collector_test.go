@@ -46,12 +46,12 @@ func TestACollectorTakesTheSpans(t *testing.T) {
 	if len(r.spans) != 5 || r.resource["service.name"] != "rlm" {
 		t.Errorf("%d spans of %v came through", len(r.spans), r.resource)
 	}
-	check(t, attributes(r.span(t, "chat gpt-5")), map[string]string{
+	check(t, r.span(t, "chat gpt-5").Attributes, map[string]string{
 		"gen_ai.request.model": "gpt-5", "gen_ai.response.id": "resp-1", "gen_ai.usage.cost": "0.5",
 		"gen_ai.system_instructions": `[{"type":"text","content":"Be exact."}]`,
 		"gen_ai.output.messages":     reply, "gen_ai.conversation.id": "tickets",
 	})
-	check(t, attributes(r.span(t, "rlm_iteration_1")), map[string]string{
+	check(t, r.span(t, "rlm_iteration_1").Attributes, map[string]string{
 		"input.value": "print(1)", "output.value": "1\ncareful\n",
 	})
 }

@@ -49,7 +49,7 @@ func TestEnvironmentVariables(t *testing.T) {
 		project   string
 		variables func(url string) map[string]string
 		path      string            // empty: nothing may arrive
-		headers   map[string]string // of the request; an empty value means absent
+		headers   map[string]string // headers of the request; an empty value means absent
 	}{
 		{
 			name: "OPIK_API_KEY", to: otel.Opik, path: opikPath,

@@ -1,7 +1,6 @@
 package otel_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	wire "go.opentelemetry.io/proto/otlp/trace/v1"
-
 	engine "github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/otlp"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -47,20 +45,20 @@ func (r *receiver) outline(t *testing.T) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	spans := slices.Clone(r.spans)
-	slices.SortStableFunc(spans, func(a, b *wire.Span) int {
+	slices.SortStableFunc(spans, func(a, b *otlp.Span) int {
 		return int( //nolint:gosec // times of this test
-			int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano),
+			int64(a.Start) - int64(b.Start),
 		)
 	})
 	var b strings.Builder
 	var below func(parent, indent string)
 	below = func(parent, indent string) {
 		for _, s := range spans {
-			if string(s.ParentSpanId) == parent {
+			if s.ParentID == parent {
 				b.WriteString(indent + s.Name + "\n")
-				below(string(s.SpanId), indent+"  ")
+				below(s.ID, indent+"  ")
 			}
-			if !bytes.Equal(s.TraceId, spans[0].TraceId) {
+			if s.TraceID != spans[0].TraceID {
 				t.Fatal("there are several traces")
 			}
 		}
@@ -214,12 +212,12 @@ distill_run
 				t.Errorf("the spans are\n%swant\n%s", got, c.want[1:])
 			}
 			root := r.span(t, strings.Fields(c.want)[0])
-			if got := attributes(root); got["rlm.status"] == "" ||
+			if got := root.Attributes; got["rlm.status"] == "" ||
 				(c.failed == "") != (got["rlm.total_input_tokens"] != "0") {
 				t.Errorf("the root has %v", got)
 			}
-			if root.Status.GetMessage() != c.failed {
-				t.Errorf("the root failed by %q, want %q", root.Status.GetMessage(), c.failed)
+			if root.Message != c.failed {
+				t.Errorf("the root failed by %q, want %q", root.Message, c.failed)
 			}
 		})
 	}

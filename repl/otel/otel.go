@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -153,16 +152,6 @@ func (o *Observer) report(err error) {
 	if o.cfg.Log != nil {
 		o.cfg.Log(errors.New(texts.Truncate(o.clean(err.Error()), 1_000)))
 	}
-}
-
-// clean returns a text as valid UTF-8 without secrets.
-func (o *Observer) clean(text string) string {
-	for _, secret := range o.hidden {
-		if value := secret.Reveal(); value != "" {
-			text = strings.ReplaceAll(text, value, secret.String())
-		}
-	}
-	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
 // text returns an attribute with a text.

@@ -1,11 +1,10 @@
 package otel_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,11 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/proto"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	wire "go.opentelemetry.io/proto/otlp/trace/v1"
-
+	"github.com/rlmhq/rlm/internal/testing/otlp"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/otel"
@@ -33,9 +29,10 @@ type receiver struct {
 	*httptest.Server
 
 	mu       sync.Mutex
-	spans    []*wire.Span
+	spans    []*otlp.Span
 	resource map[string]string
 	requests []*http.Request
+	raw      strings.Builder
 	status   int // of its answers; 200 if it is 0
 }
 
@@ -48,18 +45,9 @@ func listen(t *testing.T) *receiver {
 }
 
 func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
-	body := io.Reader(req.Body)
-	if req.Header.Get("Content-Encoding") == "gzip" {
-		var err error
-		if body, err = gzip.NewReader(req.Body); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-	}
-	data, err := io.ReadAll(body)
-	var request collector.ExportTraceServiceRequest
-	if err != nil || proto.Unmarshal(data, &request) != nil {
-		http.Error(w, "not OTLP", http.StatusBadRequest)
+	request, err := otlp.Read(req)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	r.mu.Lock()
@@ -69,22 +57,17 @@ func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "no, and not with "+req.Header.Get("Authorization"), r.status)
 		return
 	}
-	for _, resource := range request.ResourceSpans {
-		for _, a := range resource.Resource.Attributes {
-			r.resource[a.Key] = a.Value.GetStringValue()
-		}
-		for _, scope := range resource.ScopeSpans {
-			r.spans = append(r.spans, scope.Spans...)
-		}
-	}
+	maps.Copy(r.resource, request.Resource)
+	r.spans = append(r.spans, request.Spans...)
+	r.raw.WriteString(request.Raw)
 }
 
 // span returns the only span with a name.
-func (r *receiver) span(t *testing.T, name string) *wire.Span {
+func (r *receiver) span(t *testing.T, name string) *otlp.Span {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var found *wire.Span
+	var found *otlp.Span
 	for _, s := range r.spans {
 		if s.Name == name {
 			if found != nil {
@@ -99,33 +82,11 @@ func (r *receiver) span(t *testing.T, name string) *wire.Span {
 	return found
 }
 
-// attributes returns a span's attributes, as texts.
-func attributes(s *wire.Span) map[string]string {
-	all := map[string]string{}
-	for _, a := range s.Attributes {
-		all[a.Key] = strings.Trim(
-			strings.TrimPrefix(strings.TrimPrefix(a.Value.String(), "string_value:"), "int_value:"),
-			`"`,
-		)
-		if text, ok := a.Value.Value.(interface{ GetStringValue() string }); ok {
-			all[a.Key] = text.GetStringValue()
-		}
-		if text := a.Value.GetStringValue(); text != "" {
-			all[a.Key] = text
-		}
-	}
-	return all
-}
-
 // everything returns all that arrived, as one text.
 func (r *receiver) everything() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var b strings.Builder
-	for _, s := range r.spans {
-		b.WriteString(s.String())
-	}
-	return b.String()
+	return r.raw.String()
 }
 
 // environment returns a function that reads variables from a map, and sets those of
@@ -256,40 +217,40 @@ func TestTraceHierarchy(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := r.span(t, "rr_reflect")
-	if len(root.ParentSpanId) != 0 || len(r.spans) != 9 {
-		t.Errorf("%d spans, and the root is below %x", len(r.spans), root.ParentSpanId)
+	if root.ParentID != "" || len(r.spans) != 9 {
+		t.Errorf("%d spans, and the root is below %x", len(r.spans), root.ParentID)
 	}
 	for i, name := range []string{"rr_iteration_0", "rr_iteration_1", "rr_iteration_2"} {
 		s := r.span(t, name)
-		if !bytes.Equal(s.ParentSpanId, root.SpanId) || !bytes.Equal(s.TraceId, root.TraceId) {
+		if s.ParentID != root.ID || s.TraceID != root.TraceID {
 			t.Errorf("%s is not below the root", name)
 		}
-		if s.EndTimeUnixNano <= s.StartTimeUnixNano || s.EndTimeUnixNano > root.EndTimeUnixNano {
-			t.Errorf("%s lasts from %d to %d", name, s.StartTimeUnixNano, s.EndTimeUnixNano)
+		if s.End <= s.Start || s.End > root.End {
+			t.Errorf("%s lasts from %d to %d", name, s.Start, s.End)
 		}
-		got := attributes(s)
+		got := s.Attributes
 		if got["code"] != "print(1)" || got["stdout"] != "1\n" || got["stderr"] != "careful\n" ||
 			got["tier"] != "wasm" {
 			t.Errorf("%s: %v", name, got)
 		}
 		if want := map[bool]string{
-			true:  "bool_value:true",
-			false: "bool_value:false",
+			true:  "true",
+			false: "false",
 		}[i == 2]; got["terminated"] != want {
 			t.Errorf("%s: terminated is %q, not %q", name, got["terminated"], want)
 		}
 	}
 	if events := r.span(t, "rr_iteration_2").Events; len(events) != 1 ||
-		events[0].Name != "warning" {
+		events[0] != "warning" {
 		t.Errorf("events: %v", events)
 	}
 	calls := map[string]int{}
 	for _, s := range r.spans {
 		if strings.HasPrefix(s.Name, "chat ") {
-			calls[s.Name+" "+string(s.ParentSpanId)]++
+			calls[s.Name+" "+s.ParentID]++
 		}
 	}
-	if n := calls["chat small "+string(r.span(t, "rr_iteration_1").SpanId)]; n != 2 {
+	if n := calls["chat small "+r.span(t, "rr_iteration_1").ID]; n != 2 {
 		t.Errorf("the second iteration has %d sub-calls", n)
 	}
 	if r.resource["service.name"] != "rlm" || r.resource["service.version"] != "1.2.3" {
@@ -307,7 +268,7 @@ func TestMetadata(t *testing.T) {
 	o := r.observe(t, otel.Config{Loop: "reflect"})
 	reflected(o)
 	closed(t, o)
-	got := attributes(r.span(t, "rr_reflect"))
+	got := r.span(t, "rr_reflect").Attributes
 	for key, want := range map[string]string{
 		"total_iterations":    "3",
 		"subagent_call_count": "2",
@@ -332,12 +293,12 @@ func TestMetadata(t *testing.T) {
 	o.Event(ledger.Event{Kind: ledger.EventRunEnded, Node: "0", Status: "failed", Error: "no tier"})
 	closed(t, o)
 	root := r.span(t, "rr_reflect")
-	got = attributes(root)
+	got = root.Attributes
 	if _, ok := got["subagent_call_count"]; ok || got["total_iterations"] != "0" {
 		t.Errorf("without sub-calls: %v", got)
 	}
-	if root.Status.Code != wire.Status_STATUS_CODE_ERROR || root.Status.Message != "no tier" {
-		t.Errorf("status: %v", root.Status)
+	if !root.Failed || root.Message != "no tier" {
+		t.Errorf("status: %v, %q", root.Failed, root.Message)
 	}
 }
 
@@ -362,7 +323,7 @@ func TestGenAINames(t *testing.T) {
 	})
 	closed(t, o)
 	s := r.span(t, "chat claude")
-	got := attributes(s)
+	got := s.Attributes
 	for key, want := range map[string]string{
 		"gen_ai.operation.name": "chat", "gen_ai.provider.name": "anthropic",
 		"gen_ai.request.model":      "claude",
@@ -375,11 +336,11 @@ func TestGenAINames(t *testing.T) {
 		}
 	}
 	if !strings.Contains(got["gen_ai.response.finish_reasons"], "length") ||
-		s.Kind != wire.Span_SPAN_KIND_CLIENT {
+		s.Kind != otlp.KindClient {
 		t.Errorf("%v, kind %v", got, s.Kind)
 	}
-	if failed := r.span(t, "chat plain"); failed.Status.Message != "server away" {
-		t.Errorf("status: %v", failed.Status)
+	if failed := r.span(t, "chat plain"); failed.Message != "server away" {
+		t.Errorf("status: %q", failed.Message)
 	}
 }
 
@@ -399,26 +360,26 @@ func TestSubLoopsAreBelowTheIterationThatStartedThem(t *testing.T) {
 	})
 	closed(t, o)
 	first := r.span(t, "rlm_iteration_1")
-	if !bytes.Equal(first.ParentSpanId, r.span(t, "rlm_run").SpanId) {
+	if first.ParentID != r.span(t, "rlm_run").ID {
 		t.Error("the iteration is not below the run")
 	}
-	var sub *wire.Span
+	var sub *otlp.Span
 	for _, s := range r.spans {
 		if s.Name != "rlm_sub_loop" {
 			continue
 		}
-		if !bytes.Equal(s.ParentSpanId, first.SpanId) {
+		if s.ParentID != first.ID {
 			t.Error("a sub-loop is not below the iteration")
 		}
-		if attributes(s)["rlm.node"] == "0.1" {
+		if s.Attributes["rlm.node"] == "0.1" {
 			sub = s
 		}
 	}
-	if sub == nil || !bytes.Equal(r.span(t, "rlm_iteration_7").ParentSpanId, sub.SpanId) {
+	if sub == nil || r.span(t, "rlm_iteration_7").ParentID != sub.ID {
 		t.Error("the sub-loop's iteration is not below it")
 	}
-	if root := r.span(t, "rlm_run"); root.Status.GetCode() == wire.Status_STATUS_CODE_ERROR ||
-		attributes(root)["rlm.reason"] == "" {
+	if root := r.span(t, "rlm_run"); root.Failed ||
+		root.Attributes["rlm.reason"] == "" {
 		t.Errorf("a partial run: %v", root)
 	}
 }
@@ -464,11 +425,11 @@ func TestHostileTextsAreBoundedAndWithoutSecrets(t *testing.T) {
 		t.Error("texts were not cut")
 	}
 	for _, s := range r.spans {
-		if size := proto.Size(s); size > 100_000 {
+		if size := s.Size; size > 100_000 {
 			t.Errorf("the span %s has %d bytes", s.Name, size)
 		}
 	}
-	if got := attributes(r.span(t, "rr_reflect"))["subagent_call_count"]; got != "300" {
+	if got := r.span(t, "rr_reflect").Attributes["subagent_call_count"]; got != "300" {
 		t.Errorf("%s sub-calls", got)
 	}
 }
@@ -614,7 +575,7 @@ func TestLabelsAreOnEverySpan(t *testing.T) {
 		t.Fatalf("%d spans", len(r.spans))
 	}
 	for _, s := range r.spans {
-		got := attributes(s)
+		got := s.Attributes
 		if got["rlm.label.tenant"] != "acme" ||
 			strings.Contains(got["rlm.label.request"], "hunter22") ||
 			got["rlm.label.request"] == "" {

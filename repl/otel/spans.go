@@ -26,7 +26,7 @@ type loop struct {
 
 	turn     trace.Span // nil before the first iteration
 	turnCtx  context.Context
-	snippets int // of the turn
+	snippets int // snippets in the turn
 	// read is the code and wrote the output of the turn.
 	read, wrote string
 	about       string // the loop's question

@@ -6,10 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
-	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -50,7 +48,7 @@ func (l *loop) conclude(
 		reason = "the budget of " + used.What + " was used up"
 	}
 	if used.What == "calls" {
-		reason = "the budget of " + english.Plural(l.cfg.MaxLLMCalls, "call", "") + " was used up"
+		reason = "the budget of " + quantity.Plural(l.cfg.MaxLLMCalls, "call", "") + " was used up"
 	}
 
 	outcome, err := l.synthesize(ctx, it, reason)
@@ -125,14 +123,15 @@ func (l *loop) requestAssessment(ctx context.Context, it iteration) (output Anal
 	return output, err
 }
 
-// renewSession replaces the session with a fresh one.
+// renewSession replaces the session with a fresh one. The output of earlier turns stays known: the
+// assessment may rest on it.
 func (l *loop) renewSession(ctx context.Context) error {
 	fresh, err := l.open(ctx)
 	if err != nil {
 		return err
 	}
 	err = l.session.Close()
-	l.session, l.executor = fresh, turns.Executor{Session: fresh, Tell: l.tell}
+	l.session, l.executor.Session = fresh, fresh
 	return err
 }
 

@@ -28,8 +28,8 @@ const (
 		"your code executes successfully."
 )
 
-// TestGuardPrematureFinal: no analysis is accepted from the first iteration, in whatever form,
-// and a later one is.
+// TestGuardPrematureFinal: an analysis of the first iteration is rejected in every form; an
+// analysis of a later iteration is accepted.
 //
 // Source 000, repl/reflect/steps.go: If FINAL() is called on the first iteration, it is
 // rejected.
@@ -61,8 +61,8 @@ func TestGuardFinalAfterError(t *testing.T) {
 	}
 }
 
-// TestGuardDirectResponse: a reply that is JSON is the analysis; any other reply is not, and the
-// model is asked for code.
+// TestGuardDirectResponse: a reply that is JSON is the analysis. After any other reply without
+// code, the model is asked for code.
 //
 // Source 000, repl/reflect/steps.go: When no code block is extracted, direct JSON is treated
 // as a FINAL() value; otherwise the LLM receives feedback requesting code.

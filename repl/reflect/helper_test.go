@@ -274,7 +274,7 @@ func TestAnExhaustedBudgetEndsTheLoop(t *testing.T) {
 	}
 }
 
-func TestOtherBudgetsAreTold(t *testing.T) {
+func TestTheModelLearnsOfExhaustedBudgets(t *testing.T) {
 	m := after(code("print(ask_llm('x' * 100_000))"), code(good))
 	cfg := config(m)
 	cfg.Budget.InputTokens = 20_000
@@ -356,8 +356,7 @@ func TestATimeoutTellsWhetherTheAnswerIsRight(t *testing.T) {
 	holds(t, outcome.Output.Reasoning, "no ground truth")
 }
 
-// TestAFailedSynthesisIsTold: the reason names the failure of the last call, which ends nothing
-// else.
+// TestAFailedSynthesisIsTold: the reason names the failure of the last call. Nothing else fails.
 func TestAFailedSynthesisIsTold(t *testing.T) {
 	m := &models{script: []string{code("print(1)")}}
 	cfg := config(m)

@@ -143,7 +143,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		return outcome, err
 	}
 	defer func() { err = errors.Join(err, l.session.Close()) }()
-	l.executor = turns.Executor{Session: l.session, Tell: l.tell}
+	l.executor = turns.Executor{Session: l.session, Tell: l.tell, Limits: l.cfg.Limits}
 	l.trace.Begin(l.metadata())
 	it := iteration{messages: []llm.Message{{Role: llm.RoleUser, Content: l.prompt}}}
 	for it.index < l.cfg.MaxIterations {
@@ -188,7 +188,11 @@ func (l *loop) ask(
 	if l.cfg.Stream && l.cfg.Progress != nil {
 		a.Stream = func(delta string) { l.tell(ledger.Event{Kind: ledger.EventDelta, Model: l.cfg.Model, Text: delta}) }
 	}
-	return l.caller.Complete(ctx, a)
+	response, err := l.caller.Complete(ctx, a)
+	if err == nil {
+		err = calls.CheckRefusal(l.cfg.Model, response)
+	}
+	return response, err
 }
 
 func (l *loop) metadata() trajectory.Metadata {

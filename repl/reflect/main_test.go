@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 type models struct {
 	mu       sync.Mutex
 	script   []string
-	requests []llm.Request // of main
+	requests []llm.Request // requests to main
 	asked    []llm.Request // by snippets
 	facts    llm.Facts
 	// finish is how main's replies end.

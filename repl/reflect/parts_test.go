@@ -145,7 +145,8 @@ func TestCheckStepTable(t *testing.T) {
 			iteration{index: 1, code: &source, result: &execution{final: final, success: true}},
 			true, "",
 		},
-		{"an analysis as the reply", iteration{index: 1, direct: &object}, true, ""},
+		{"an analysis as the reply", iteration{index: 1, direct: &object, finish: llm.FinishStop}, true, ""},
+		{"an analysis that is cut", iteration{index: 1, direct: &object, finish: llm.FinishLength}, false, wantCode},
 		{
 			"too early",
 			iteration{index: 0, code: &source, result: &execution{final: final, success: true}},

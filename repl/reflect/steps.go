@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/turns"
@@ -99,10 +98,6 @@ const (
 // analysis, or notes what is wrong.
 func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 	value, submitted := it.submission()
-	declined := calls.CheckRefusal(l.cfg.Model, llm.Response{Text: it.response, Finish: it.finish})
-	if declined != nil && !submitted && it.code == nil {
-		return it, declined
-	}
 
 	note := ""
 	switch {
@@ -128,6 +123,8 @@ func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 // submission returns the value that the model submitted as its analysis.
 func (it iteration) submission() (value json.RawMessage, ok bool) {
 	switch {
+	case it.code == nil && it.finish != llm.FinishStop:
+		return nil, false
 	case it.code == nil:
 		return direct(*it.direct)
 	case it.result.final != nil:

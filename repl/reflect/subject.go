@@ -3,8 +3,7 @@ package reflect
 import (
 	"fmt"
 
-	"github.com/dustin/go-humanize/english"
-
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 )
 
@@ -47,7 +46,7 @@ func ParseTrace(data []byte, format string) (Subject, error) {
 	if parsed.Count > 1 {
 		found += fmt.Sprintf(", %d traces", parsed.Count)
 	}
-	found += ", " + english.Plural(parsed.Trace.Len(), "step", "")
+	found += ", " + quantity.Plural(parsed.Trace.Len(), "step", "")
 	if parsed.Note != "" {
 		found += "; " + parsed.Note
 	}

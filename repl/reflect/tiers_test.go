@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// TestOpenIsNoneInEveryTier, and so are the other names that prompts rely on.
+// TestOpenIsNoneInEveryTier also checks the other names that prompts rely on.
 //
 // Source 000, repl/reflect/namespace.go: open is None, in every tier.
 func TestOpenIsNoneInEveryTier(t *testing.T) {

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/rlmhq/rlm/internal/data/bm25"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/schema"
 )
 
@@ -64,7 +63,7 @@ func mergeCritiques(critiques []Critique, unreadable int) Critique {
 		return strings.Compare(fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
 	})
 	merged := Critique{Issues: []Issue{}, Unreadable: unreadable}
-	var words []map[string]bool // of the issues
+	var words []map[string]bool // the words of each issue
 	for i, c := range critiques {
 		if i == 0 || c.Confidence < merged.Confidence {
 			merged.Confidence = c.Confidence
@@ -159,12 +158,12 @@ func (c *Critique) String() string {
 		}
 
 		if n > 0 {
-			found = append(found, english.Plural(n, severity+" issue", ""))
+			found = append(found, quantity.Plural(n, severity+" issue", ""))
 		}
 	}
 
 	if c.Unreadable > 0 {
-		found = append(found, english.Plural(c.Unreadable, "critique", "")+" that cannot be read")
+		found = append(found, quantity.Plural(c.Unreadable, "critique", "")+" that cannot be read")
 	}
 	if len(found) == 0 {
 		found = []string{"no issue"}

@@ -19,7 +19,7 @@ import (
 const (
 	mostPassages = 12
 	mostClaims   = 60   // sentences of a draft to look up
-	minRelevance = 0.15 // of all but the best passages for the task and the issues
+	minRelevance = 0.15 // minimum, except for the best passages for the task and the issues
 	minClaim     = 20   // bytes; a shorter sentence claims nothing
 	maxClaim     = 400  // bytes; longer text is not a sentence
 )

@@ -128,7 +128,7 @@ func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 		})
 
 		now := &l.result.Iterations[l.turn-1]
-		now.Critique, err = l.judge(inTurn, now, response.Finish == llm.FinishLength)
+		now.Critique, err = l.judge(inTurn, now, response.Finish != llm.FinishStop)
 		l.record(sent, now, begun)
 		if err != nil {
 			return err
@@ -232,7 +232,7 @@ func (l *loop) write(
 // cutShort is an issue found by code, since a judge may overlook a missing end.
 var cutShort = Issue{
 	Type: issueMissing, Severity: severityMajor,
-	Description:  "The draft was cut at the limit of tokens: its end is missing.",
+	Description:  "The draft was cut, at the limit of tokens in most cases: its end is missing.",
 	SuggestedFix: "Write a shorter draft.",
 }
 

@@ -21,7 +21,7 @@ const (
 type meanings struct {
 	caller  *calls.Caller
 	model   string
-	known   map[string]vector // of all texts so far, so that each text is requested only once
+	known   map[string]vector // vectors of all texts so far, so that each text is requested only once
 	numbers int               // the length of each vector
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/inputs"
@@ -62,6 +63,15 @@ const bypassShare = 0.5
 
 // needsCode is the reply with which a model requests the loop instead of giving a direct answer.
 const needsCode = "NEEDS_CODE"
+
+// asksForCode matches a reply that is no more than needsCode, as models also write it.
+var asksForCode = lazyregexp.New(`(?i)^\W*needs?[\W_]*code\W*$`)
+
+// plansCode matches a reply that announces the use of code in place of an answer.
+var plansCode = lazyregexp.New(
+	`(?i)^\W*(?:to [^.:]{1,80}, )?(?:i(?:'ll| will| would| need| should| can)|let(?:'s| me| us))\b` +
+		`[^\n]{0,200}\b(?:code|python|script|repl)\b[^\n]{0,100}$|^\W*(?:let me|let's|i'll) [^\n]{0,80}[:…]$|` +
+		`^\W*\w+ing(?:\.\.\.|…)\s*$`)
 
 // mayBypass reports whether a run of c can be answered without its loop at all. Only a snippet
 // can call tools and agents, and a run without input is a task for code.
@@ -158,11 +168,14 @@ func readDirect(
 	response llm.Response, contract *schema.Contract,
 ) (answer json.RawMessage, reason string) {
 	text := strings.TrimSpace(response.Text)
-	if response.Finish == llm.FinishLength {
-		return nil, "the reply was cut off"
+	if lack := calls.DescribeCut(response); lack != "" {
+		return nil, lack
 	}
-	if strings.Contains(text, needsCode) {
+	if strings.Contains(text, needsCode) || asksForCode.MatchString(text) {
 		return nil, "the model asks for code"
+	}
+	if plansCode.MatchString(text) {
+		return nil, "the reply announces code"
 	}
 	if reason := turns.RefuseWords(text); reason != "" {
 		return nil, reason

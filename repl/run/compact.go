@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/text/texts"
+	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/tokens"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -60,6 +61,8 @@ func (l *loop) summarise(ctx context.Context, window int64) error {
 	summary := strings.TrimSpace(response.Text)
 	if summary == "" || response.Finish == llm.FinishRefusal {
 		summary = "(none was written)" // the variables and history remain
+	} else if lack := calls.DescribeCut(response); lack != "" {
+		summary += "\n(this summary is not whole: " + lack + ")"
 	}
 	if err := l.session.Assign(ctx, "history", l.extendHistory(whole[preamble:])); err != nil {
 		if ctx.Err() != nil {

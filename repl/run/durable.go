@@ -40,6 +40,9 @@ type committed struct {
 	Failures    int    `json:"failures,omitempty"`
 	Last        string `json:"last,omitempty"`
 	Reply       string `json:"reply,omitempty"`
+	// Answer is the answer of the turn that ended the loop, by Model.
+	Answer json.RawMessage `json:"answer,omitempty"`
+	Model  string          `json:"model,omitempty"`
 
 	Spent   ledger.Spending `json:"spent"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
@@ -199,7 +202,7 @@ func (l *loop) takeOver(ctx context.Context, last *committed) (err error) {
 	l.children.Store(last.Children)
 	l.loops.Store(last.Loops)
 	l.trace.GoOnAfter(int(last.Children))
-	l.failures = failures{last.Failure, last.Failures}
+	l.failures = failures{last: last.Failure, n: last.Failures}
 	l.last, l.reply = last.Last, last.Reply
 	l.answers.Restore(last.Memory)
 	l.ledger.Restore(last.Spent, last.Elapsed)
@@ -261,25 +264,29 @@ func (l *loop) describeContract() string {
 	return l.contract.Describe()
 }
 
-// commit commits a turn of the root.
-func (l *loop) commit(ctx context.Context, turn int) error {
+// commit commits a turn of the root, with its answer if it ends the loop.
+func (l *loop) commit(ctx context.Context, turn int, answer json.RawMessage) error {
 	d := &l.durable
 	if l.depth > 0 || d.runLog == nil {
 		return nil
 	}
+	messages := l.messages
+	if answer != nil {
+		messages = conversation.AppendReply(messages, l.reply, "This was the answer.")
+	}
 	c := committed{
 		Version: commitVersion, Question: l.question, Moved: l.moved != nil, Contract: l.describeContract(),
-		Messages: appendTo(d.messages, l.messages), History: appendTo(d.history, l.history),
+		Messages: appendTo(d.messages, messages), History: appendTo(d.history, l.history),
 		Memory: l.answers.Memory(), Variables: l.session.Variables(),
 		Compactions: l.compactions, Children: l.children.Load(), Loops: l.loops.Load(),
-		Failure: l.failures.last, Failures: l.failures.n, Last: l.last, Reply: l.reply,
+		Failure: l.failures.last, Failures: l.failures.n, Last: l.last, Reply: l.reply, Answer: answer, Model: l.model,
 		Spent: l.ledger.Spent(), Elapsed: l.ledger.Elapsed(),
 	}
 	state, err := l.exportState(ctx, &c)
 	if err != nil {
 		return err
 	}
-	if c.Lost != "" {
+	if c.Lost != "" && !d.runLog.IsSpare() {
 		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "commit", Error: fmt.Sprintf(
 			"an interrupted run would repeat turn %d, with the answers that it has: %s", turn, c.Lost)})
 	}
@@ -291,8 +298,27 @@ func (l *loop) commit(ctx context.Context, turn int) error {
 	if err := d.runLog.Commit(ctx, runlog.Commit{Turn: turn, Data: data, State: state}); err != nil {
 		return err
 	}
-	d.messages, d.history = l.messages, l.history
+	d.messages, d.history = messages, l.history
 	return nil
+}
+
+// answered returns the answer with which an earlier process ended the loop, or nil. An answer to
+// another question, or under another contract, does not count. The answer of another model is
+// refused.
+func (l *loop) answered() (json.RawMessage, error) {
+	if !l.durable.isBegun() {
+		return nil, nil
+	}
+	last := l.durable.last()
+	switch {
+	case last.Answer == nil, last.Question != l.question, last.Contract != l.describeContract():
+		return nil, nil
+	case last.Model != l.model:
+		return nil, fmt.Errorf("the run takes another course than before: %s has answered it, and now it asks %s; "+
+			"return to an earlier turn with rlm runs rewind, or start a new run under another name",
+			last.Model, l.model)
+	}
+	return last.Answer, nil
 }
 
 // appendTo returns messages as an addition to the known ones.
@@ -305,6 +331,11 @@ func appendTo(known, messages []llm.Message) appended {
 // session's state counts only as a whole: parts that cannot be exported are recreated by running
 // the snippets again.
 func (l *loop) exportState(ctx context.Context, c *committed) ([]byte, error) {
+	if l.durable.runLog.IsSpare() {
+		c.Lost = "a run that is kept by the way keeps no state"
+		return nil, nil
+	}
+
 	states, err := l.session.Export(ctx)
 	if err != nil {
 		if ctx.Err() != nil {

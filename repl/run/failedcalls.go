@@ -14,8 +14,9 @@ func (l *loop) checkFailed(ctx context.Context, done *turns.Turn) error {
 	failed := l.answers.TakeFailed()
 	if done.Final != nil {
 		if text := l.answers.FindFailure(done.Final.Value); text != "" {
-			done.Refuse(fmt.Sprintf("FINAL was not accepted: the answer has the text of a "+
-				"sub-call that failed in it, %q. Repeat the call, or say in your own words what is missing.", text))
+			done.Refuse("the answer has the text of a sub-call that failed in it",
+				fmt.Sprintf("FINAL was not accepted: the answer has the text of a "+
+					"sub-call that failed in it, %q. Repeat the call, or say in your own words what is missing.", text))
 		}
 	}
 	if failed.Count == 0 {
@@ -36,7 +37,7 @@ func (l *loop) checkFailed(ctx context.Context, done *turns.Turn) error {
 		note = "FINAL was not accepted yet: " + failed.String() + "\nRepeat them. If your answer holds without them, " +
 			"confirm it: FINAL(" + keptAnswer + ")"
 	}
-	done.Refuse(note)
+	done.Refuse(failed.String(), note)
 	return nil
 }
 

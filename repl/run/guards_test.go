@@ -210,9 +210,9 @@ func solveInTime(t *testing.T, sources ...string) run.Outcome {
 	}
 }
 
-// TestWhatASnippetHadWhenTheTimeWasOverIsKept: an answer so far, or else the output, of the very
-// snippet that was stopped when time ran out.
-func TestWhatASnippetHadWhenTheTimeWasOverIsKept(t *testing.T) {
+// TestTimeoutKeepsTheAnswerSoFar: if the run's time ends during a snippet, the outcome
+// contains the answer that the snippet had set, or its output if it had set none.
+func TestTimeoutKeepsTheAnswerSoFar(t *testing.T) {
 	for source, want := range map[string]string{
 		"answer['content'] = 'so far'\nwhile True: pass": "so far",
 		"print('found', 7)\nwhile True: pass":            "found 7",
@@ -338,7 +338,7 @@ func TestBadConfigurationsEndBeforeAnyWork(t *testing.T) {
 	answered(t, deep, "1")
 }
 
-func TestEstimateAsksNobody(t *testing.T) {
+func TestEstimateCallsNoModel(t *testing.T) {
 	price := llm.Price{Input: 1, Output: 10}
 	m := &models{facts: llm.Facts{Window: 10_000, Price: &price}}
 	cfg := config(m, text(strings.Repeat("word ", 100_000)))
@@ -415,8 +415,7 @@ func TestARefusalEndsTheRunAndACutReplyIsTold(t *testing.T) {
 	}
 }
 
-// TestAFullSandboxIsToldToTheModel: output that does not fit in the session is no reason to end
-// the run.
+// TestAFullSandboxIsToldToTheModel: output that does not fit in the session does not end the run.
 func TestAFullSandboxIsToldToTheModel(t *testing.T) {
 	m := &models{script: []string{
 		code(
@@ -431,9 +430,9 @@ func TestAFullSandboxIsToldToTheModel(t *testing.T) {
 	answered(t, cfg, "done")
 }
 
-// TestWhatAModelSaysWhoDeclinesIsNoAnswer: neither without a loop, nor at its end, nor as a
-// summary of the work.
-func TestWhatAModelSaysWhoDeclinesIsNoAnswer(t *testing.T) {
+// TestRefusingWordsAreNoAnswer: the words with which a model declines do not count as a
+// direct answer, as the last answer of a loop, or as a summary of the work.
+func TestRefusingWordsAreNoAnswer(t *testing.T) {
 	declines := func(purpose string) func(llm.Request) (llm.Response, bool) {
 		return func(r llm.Request) (llm.Response, bool) {
 			return llm.Response{
@@ -481,7 +480,8 @@ func TestACompactionLastsInEveryScript(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatCannotBeCheckedIsTheModelsToMend: it is no reason to lose the run.
+// TestAnAnswerThatCannotBeCheckedIsTheModelsToMend: the run continues, and the model can correct
+// it.
 func TestAnAnswerThatCannotBeCheckedIsTheModelsToMend(t *testing.T) {
 	m := &models{script: []string{code("FINAL(['abc'] * 150_000)"), code("FINAL(['abc'] * 3)")}}
 	cfg := config(m)
@@ -513,8 +513,8 @@ func TestNothingIsAskedAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestLoopsThatTheBudgetRefusesNeverBegin: a snippet may request any number of them, and each
-// would have a session, a folder and a place in the record.
+// TestLoopsThatTheBudgetRefusesNeverBegin: a snippet may request any number of sub-loops, and each
+// would get a session, a folder and a place in the record.
 func TestLoopsThatTheBudgetRefusesNeverBegin(t *testing.T) {
 	long := "'x' * 40_000"
 	m := &models{
@@ -557,8 +557,8 @@ func TestLoopsThatTheBudgetRefusesNeverBegin(t *testing.T) {
 	}
 }
 
-// TestNoDirectAnswerWhereOnlyCodeCanAnswer: only snippets reach tools, agents and
-// directories, and a run without an input has nothing to be short.
+// TestNoDirectAnswerWhereOnlyCodeCanAnswer: only snippets reach tools, agents and directories, and
+// without an input, no input can be short enough for a direct answer.
 func TestNoDirectAnswerWhereOnlyCodeCanAnswer(t *testing.T) {
 	tools, err := repl.NewTools(repl.Tool{
 		Name: "look", Call: func(context.Context, map[string]tiers.Value) (tiers.Value, error) {

@@ -14,7 +14,7 @@ import (
 // takeJSON accepts the object or list in a reply without code as the answer, if the contract
 // asks for one.
 func (l *loop) takeJSON(done *turns.Turn, response llm.Response) {
-	if l.contract == nil || response.Finish == llm.FinishLength || len(done.Notes) > 0 ||
+	if l.contract == nil || response.Finish != llm.FinishStop || len(done.Notes) > 0 ||
 		turns.IsPutOff(response.Text) || turns.RefuseWords(response.Text) != "" {
 		return
 	}
@@ -40,7 +40,7 @@ func (l *loop) judge(done *turns.Turn) json.RawMessage {
 		return nil
 	}
 	if l.contract == nil && string(done.Final.Value) == "null" {
-		done.Refuse(noValue)
+		done.Refuse("the answer was None", noValue)
 		return nil
 	}
 	value, violations := l.check(done.Final.Value)
@@ -49,8 +49,9 @@ func (l *loop) judge(done *turns.Turn) json.RawMessage {
 	}
 
 	l.tell(ledger.Event{Kind: ledger.EventRetry, Purpose: "answer", Error: violations[0].String()})
-	done.Refuse("FINAL was not accepted. " + prompts.Correction(l.contract, violations) +
-		" Your variables are as you left them; call FINAL again.")
+	done.Refuse("the answer does not meet the schema: "+violations[0].String(),
+		"FINAL was not accepted. "+prompts.Correction(l.contract, violations)+
+			" Your variables are as you left them; call FINAL again.")
 
 	return nil
 }

@@ -12,11 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
@@ -81,6 +80,11 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		err = errors.Join(err, failed, l.close())
 	}()
 
+	if answer, err := l.answered(); err != nil {
+		return outcome, err
+	} else if answer != nil {
+		return Outcome{Status: ledger.StatusAnswered, Answer: answer}, nil
+	}
 	first := int(l.turn.Load()) + 1
 	if first == 1 {
 		if err := l.setFields(ctx); err != nil {
@@ -93,14 +97,14 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 			return l.concludeInTime(ctx)
 		}
 		answer, err := l.take(runlog.EnterTurn(ctx, turn), turn)
-		if err == nil && answer == nil {
-			err = l.commit(ctx, turn)
+		if err == nil {
+			err = l.commit(ctx, turn, answer)
+		}
+		if answer != nil {
+			return Outcome{Status: ledger.StatusAnswered, Answer: answer}, err
 		}
 		if err != nil {
 			return outcome, err
-		}
-		if answer != nil {
-			return Outcome{Status: ledger.StatusAnswered, Answer: answer}, nil
 		}
 		if l.failures.isStuck(l.cfg.MaxErrors) {
 			return Outcome{Status: ledger.StatusNoAnswer, Reason: l.failures.describe()}, nil
@@ -145,7 +149,7 @@ func (l *loop) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.executor = turns.Executor{Session: l.session, Tell: l.tell}
+	l.executor = turns.Executor{Session: l.session, Tell: l.tell, Limits: l.cfg.Limits}
 	if err := l.open(ctx, tools, files); err != nil {
 		return errors.Join(err, l.close())
 	}
@@ -231,7 +235,7 @@ func (l *loop) writeOpening(ctx context.Context, functions, notes string) ([]llm
 // is unknown.
 func (l *loop) describeSubCalls() string {
 	if chars := l.caller.UsualChars(l.cfg.SubModel); chars > 0 {
-		return humanize.Comma(chars)
+		return quantity.Comma(chars)
 	}
 	return ""
 }
@@ -270,6 +274,9 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	begun := time.Now()
 	l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.model})
 	sent, response, err := l.askFitting(ctx, "turn", "")
+	if err == nil {
+		err = calls.CheckRefusal(l.model, response)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -282,9 +289,6 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		l.noteStopped(response.Text, &done)
 		return nil, nil //nolint:nilnil // documented: no answer yet
 	}
-	if declined := calls.CheckRefusal(l.model, response); done.IsSilent && declined != nil {
-		return nil, errors.Join(err, declined)
-	}
 	if err != nil {
 		l.record(turn, sent, response.Text, &done, nil, begun)
 		return nil, err
@@ -292,6 +296,11 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 
 	if done.IsSilent {
 		l.takeJSON(&done, response)
+	}
+	if done.IsSilent {
+		if err := l.takePlain(&done, response); err != nil {
+			return nil, err
+		}
 	}
 	if err := l.checkFailed(ctx, &done); err != nil {
 		return nil, err
@@ -303,13 +312,8 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		return answer, nil
 	}
 
-	if response.Finish == llm.FinishLength {
-		done.Notes = append(done.Notes, turns.ReplyCut)
-	} else if done.IsSilent && len(done.Notes) == 0 {
-		done.Notes = append(done.Notes, turns.NothingDone)
-	}
-
-	l.failures.add(&done, l.cfg.MaxErrors)
+	noteEnding(&done, response)
+	l.failures.add(&done, l.cfg.MaxErrors, l.cfg.Limits)
 
 	told, err := done.Feedback(
 		ctx, l.session,
@@ -383,16 +387,6 @@ func (l *loop) execute(ctx context.Context, reply turns.Reply) (turns.Turn, erro
 		l.last = output
 	}
 	return done, err
-}
-
-// readReply finds code and answers in a reply, without parts that a truncated reply left
-// incomplete.
-func readReply(response llm.Response) turns.Reply {
-	reply := turns.Extract(response.Text)
-	if response.Finish == llm.FinishLength {
-		reply.DropUnfinished()
-	}
-	return reply
 }
 
 // recoverPartial returns the state of a loop without an answer: the value of answer["content"],

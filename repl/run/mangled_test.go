@@ -73,7 +73,8 @@ func goodReplies(tb testing.TB) (wraps []string, codes []reply) {
 	return wraps, codes
 }
 
-// checkMangled plays one mangled reply. The run must have the answer of the program, or none.
+// checkMangled plays one mangled reply. The run must return the program's answer, or ask the model
+// again.
 func checkMangled(t *testing.T, wrap string, r reply, ops []byte) {
 	t.Helper()
 	mangled := reply{text: r.text}.in(reply{text: mangle(wrap, ops)})

@@ -208,7 +208,7 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 			llmtest.Status(500, "server_error", "oops", ""),
 		)
 		registry, err := providers.New(providers.Options{
-			Env: server.Env, Windows: map[string]int64{"*": 200_000}, // prompts tell the window
+			Env: server.Env, Windows: map[string]int64{"*": 200_000}, // prompts mention the window
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ import (
 type row struct{ name, source, want string }
 
 // The rows of the protocol, by name, dialect, arity, call and await. Leaves repeat
-// their prompt, and answer a yes to a prompt with "yes" in it.
+// their prompt, as it is if it is a list, and answer a yes to a prompt with "yes" in it.
 var rows = []row{
 	{
 		"context", "FINAL([context, context_0, context_1])",
@@ -80,6 +80,14 @@ var rows = []row{
 	{
 		"llm_query typed awaited", "x = await llm_query('yes?', schema=bool)\nFINAL(x is True)",
 		"true",
+	},
+	{
+		"llm_query typed as Decimal, and then as float",
+		"from decimal import Decimal\nn = llm_query('[12345678901234567890.123456789, 1.10]', schema=list[Decimal])\n" +
+			"f = await llm_query('[1.10, 0.5]', schema=list[float])\n" +
+			"u = llm_query('[1.10, 0.5]', schema={'type': 'array'})\n" +
+			"FINAL([[str(x) for x in n], [type(x).__name__ for x in f + u]])",
+		`[["12345678901234567890.123456789", "1.10"], ["float", "float", "float", "float"]]`,
 	},
 	{
 		"llm_query without a prompt",
@@ -474,6 +482,8 @@ func leafOf(r llm.Request) (llm.Response, error) {
 		_, answer, _ = strings.Cut(said, "is ")
 	case strings.Contains(said, "answer") && r.Schema != nil:
 		answer = fmt.Sprintf(`{"answer": %t}`, strings.Contains(said, "yes"))
+	case r.Schema != nil && strings.HasPrefix(said, "["):
+		answer = said
 	case r.Schema != nil:
 		answer = fmt.Sprint(strings.Contains(said, "yes"))
 	case first.Role == llm.RoleSystem && strings.Contains(first.Content, "investigate"):

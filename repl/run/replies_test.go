@@ -19,7 +19,7 @@ import (
 type reply struct {
 	name, text string
 	answer     string
-	told       string // it is not an answer, and the model is told this
+	told       string // the feedback to the model, if the text is not an answer
 	wrap       string // what surrounds the code; empty for a whole reply
 	kind       string // "reply", "calls", or "leaf", "direct" or "last" and the type that is asked for
 	finish     string // how the reply ended, empty for its own end
@@ -140,7 +140,7 @@ const askedAgain = "asked again"
 // answer.
 func TestReplies(t *testing.T) {
 	rows := readReplies(t)
-	if len(rows) < 300 {
+	if len(rows) < 1_000 {
 		t.Errorf("the table has %d rows", len(rows))
 	}
 	for _, r := range rows {
@@ -174,7 +174,7 @@ func TestReplies(t *testing.T) {
 }
 
 // play returns a model that gives the reply in the second turn of the loops at a depth, and a
-// function that returns what it is told in the third.
+// function that returns the feedback in the third.
 func (r *reply) play(depth int) (m *models, told func() string) {
 	said := ""
 	m = &models{sub: answerByName(), byPurpose: func(q llm.Request) (llm.Response, bool) {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 type models struct {
 	mu       sync.Mutex
 	script   []string
-	requests []llm.Request // of the root model
+	requests []llm.Request // requests to the root model
 	subs     []llm.Request
 	sub      func(r llm.Request) (llm.Response, error)
 	facts    llm.Facts

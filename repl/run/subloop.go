@@ -115,7 +115,7 @@ func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
 
 // Sizes of sub-tasks, in characters.
 const (
-	maxQuestion   = 200_000 // of a question with a context
+	maxQuestion   = 200_000 // maximum for a question with a context
 	longPrompt    = 10_000  // a longer prompt without a context becomes the context
 	shownOfPrompt = 2_000   // characters shown of each end of a long prompt
 )

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -61,8 +60,8 @@ func (l *loop) readLastWord(
 		return nil, failed.String(), nil
 	case done.Final != nil:
 		value = done.Final.Value
-	case response.Finish == llm.FinishLength:
-		return nil, "the limit of tokens cut the reply", nil
+	case response.Finish != llm.FinishStop:
+		return nil, calls.DescribeCut(response), nil
 	case done.IsSilent && len(done.Notes) == 0:
 		if lack = turns.RefuseWords(response.Text); lack != "" {
 			return nil, lack, nil
@@ -71,7 +70,7 @@ func (l *loop) readLastWord(
 			return nil, "", err
 		}
 	default:
-		return nil, cmp.Or(strings.Join(done.Notes, " "), done.Failure(), "the code gave none"), nil
+		return nil, done.Explain(l.cfg.Limits), nil
 	}
 
 	switch {
@@ -97,14 +96,14 @@ func (l *loop) synthesize(ctx context.Context, usedUp, reason string) (Outcome, 
 	if err != nil {
 		return Outcome{}, err
 	}
+	if declined := calls.CheckRefusal(l.model, response); declined != nil {
+		return Outcome{ //nolint:nilerr // a refusal is an outcome
+			Status: ledger.StatusNoAnswer, Reason: reason + ", and " + declined.Error(),
+		}, nil
+	}
 	done, err := l.execute(ctx, readReply(response))
 	if err != nil {
 		return Outcome{}, err
-	}
-	if declined := calls.CheckRefusal(l.model, response); declined != nil && done.IsSilent {
-		return Outcome{
-			Status: ledger.StatusNoAnswer, Reason: reason + ", and " + declined.Error(),
-		}, nil
 	}
 
 	value, lack, err := l.readLastWord(response, &done)

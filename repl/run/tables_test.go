@@ -16,7 +16,7 @@ func TestSQLKnowsTheInputsOfItsLoop(t *testing.T) {
 
 	prompt := m.requests[0].Messages[0].Content
 	for _, part := range []string{
-		"`sql(query, params=None)`", `table context or context_0: columns ["id INTEGER" "amount REAL"]`,
+		"`sql(query, params=None)`", `table context or context_0 or "in": columns ["id INTEGER" "amount REAL"]`,
 	} {
 		if !strings.Contains(prompt, part) {
 			t.Errorf("the prompt lacks %s:\n%s", part, prompt)

@@ -8,7 +8,7 @@ import types
 sys.path.insert(0, sys.argv[1])
 sys.dont_write_bytecode = True
 rlm = sys.modules["_rlm"] = types.ModuleType("_rlm")
-rlm.HostError, rlm.call, rlm.call_str = Exception, lambda request: b"", lambda request: ""
+rlm.HostError, rlm.call, rlm.call_str = type("HostError", (Exception,), {}), lambda request: b"", lambda request: ""
 
 import dataclasses
 import datetime

@@ -1,5 +1,6 @@
 // Command attach appends the machine code and the prepared image of tier wasm to a program that
-// was just built from this tree. The program then starts without unpacking and preparing them.
+// was just built from this tree, and the machine code of the modules from Rust. The program then
+// starts without unpacking, preparing and compiling them.
 package main
 
 import (
@@ -13,8 +14,14 @@ import (
 	"path/filepath"
 	"runtime"
 
+	_ "github.com/rlmhq/rlm/graph" // links its module
+	_ "github.com/rlmhq/rlm/internal/data/documents"
+	_ "github.com/rlmhq/rlm/internal/data/pageimages"
+	_ "github.com/rlmhq/rlm/internal/data/tablefiles"
 	"github.com/rlmhq/rlm/internal/machine/attached"
+	"github.com/rlmhq/rlm/internal/machine/codecache"
 	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 	"github.com/rlmhq/rlm/internal/plan/analyser/python"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
@@ -56,6 +63,12 @@ func attach(ctx context.Context, path string) error {
 		return err
 	}
 
+	modules, err := compileModules(ctx)
+	if err != nil {
+		return err
+	}
+	parts = append(parts, modules...)
+
 	info, err := program.Stat()
 	if err != nil {
 		return err
@@ -74,6 +87,22 @@ func attach(ctx context.Context, path string) error {
 	}
 
 	return check(ctx, path)
+}
+
+// compileModules returns the code of the modules. The cache of rlm keeps it for the next build.
+func compileModules(ctx context.Context) ([]attached.New, error) {
+	if dir, err := codecache.Find(os.Getenv("RLM_CACHE_DIR")); err == nil && dir != "" {
+		if parts, err := rustmodule.Parts(ctx, dir); err == nil {
+			return parts, nil
+		}
+	}
+
+	dir, err := os.MkdirTemp("", "attach-") // the cache cannot be written, for example
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return rustmodule.Parts(ctx, dir)
 }
 
 // check runs the program, which must start without preparing anything.

@@ -197,7 +197,7 @@ func (b *bench) oneSession(engine *rlm.Engine, policy rlm.Policy) error {
 	return err
 }
 
-// neighbours times the snippets of a session of an engine on its own, then beside two sessions
+// neighbours times the snippets of a session of an engine on its own, then next to two sessions
 // whose snippets never end.
 func (b *bench) neighbours() error {
 	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})

@@ -82,7 +82,7 @@ var serveRows = []goRow{
 func (b *bench) serve() error { return b.measureGo(serveRows, "./server") }
 
 // viewer measures the viewer in Chromium.
-func (b *bench) viewer() error { return b.measureGo(viewerRows, "./viewer") }
+func (b *bench) viewer() error { return b.measureGo(viewerRows, "./scripts/checks/browser") }
 
 // fanOut, loops and contracts run the benchmarks of the loop and its parts.
 func (b *bench) fanOut() error { return b.measureGo(fanOutRows, ".") }
@@ -117,16 +117,18 @@ func (b *bench) commits() error { return b.measureGo(commitRows, "./internal/kee
 
 func (b *bench) durable() error { return b.measureGo(durableRows, ".") }
 
-// measureGo runs Go benchmarks in packages, and adds their results to the table.
-func (b *bench) measureGo(rows []goRow, packages ...string) error {
+// measureGo runs Go benchmarks of a package, and adds their results to the table.
+func (b *bench) measureGo(rows []goRow, folder string) error {
 	var names []string
 	for _, r := range rows {
 		if !slices.Contains(names, r.benchmark) {
 			names = append(names, r.benchmark)
 		}
 	}
-	args := []string{"test", "-run", "^$", "-bench", "^(" + strings.Join(names, "|") + ")$"}
-	cmd := exec.CommandContext(b.ctx, "go", append(args, packages...)...)
+	// The folder's own module can be the one of the scripts.
+	cmd := exec.CommandContext(
+		b.ctx, "go", "test", "-C", folder, "-run", "^$", "-bench", "^("+strings.Join(names, "|")+")$",
+	)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

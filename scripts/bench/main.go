@@ -2,20 +2,20 @@
 // native CPython, grep and itself, in one run, so that the ratios are meaningful on a noisy
 // machine.
 //
-//	go run ./scripts/bench -python python3.13 -text big.txt -texts long.txt -rlm bin/rlm
-//	go run ./scripts/bench -only docker
-//	go run ./scripts/bench -only engine -python python3.13 -texts long.txt
-//	go run ./scripts/bench -only embed
-//	go run ./scripts/bench -only wasm -python python3.13 -rlm bin/rlm
-//	go run ./scripts/bench -only loops
-//	go run ./scripts/bench -only durable
-//	go run ./scripts/bench -only serve
-//	go run ./scripts/bench -only viewer
-//	go run ./scripts/bench -only texts -python python3.13 -texts long.txt
-//	go run ./scripts/bench -only graph -python VENV/bin/python
-//	go run ./scripts/bench -only documents -python VENV/bin/python
-//	go run ./scripts/bench -only tables -python python3.13 -duckdb VENV/bin/python -rlm bin/rlm
-//	go run ./scripts/bench -only peers -python python3.13 -text big.txt -pyodide FOLDER
+//	scripts/run.sh bench -python python3.13 -text big.txt -texts long.txt -rlm bin/rlm
+//	scripts/run.sh bench -only docker
+//	scripts/run.sh bench -only engine -python python3.13 -texts long.txt
+//	scripts/run.sh bench -only embed
+//	scripts/run.sh bench -only wasm -python python3.13 -rlm bin/rlm
+//	scripts/run.sh bench -only loops
+//	scripts/run.sh bench -only durable
+//	scripts/run.sh bench -only serve
+//	scripts/run.sh bench -only viewer
+//	scripts/run.sh bench -only texts -python python3.13 -texts long.txt
+//	scripts/run.sh bench -only graph -python VENV/bin/python
+//	scripts/run.sh bench -only documents -python VENV/bin/python
+//	scripts/run.sh bench -only tables -python python3.13 -duckdb VENV/bin/python -rlm bin/rlm
+//	scripts/run.sh bench -only peers -python python3.13 -text big.txt -pyodide FOLDER
 package main
 
 import (
@@ -43,7 +43,7 @@ type bench struct {
 	docker string // address of the Docker daemon; empty for the system's
 
 	duckdb    string // a Python that has DuckDB
-	tableSize string // of the table, in bytes
+	tableSize string // the table's size, in bytes
 	cases     string // a pattern that selects what is read from the table
 
 	pyodide string // a folder in which npm has installed pyodide

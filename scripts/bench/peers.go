@@ -42,7 +42,7 @@ type live struct {
 	pid   int
 }
 
-// peers measures the table in the README: this project beside existing alternatives.
+// peers measures the table in the README: this project compared with alternatives.
 func (b *bench) peers() error {
 	all := []peer{b.ourselves(), b.dockerPeer(), b.pyodidePeer(), b.nativePeer()}
 	rows := []struct {
@@ -140,7 +140,7 @@ func timeFib(p peer) (string, error) {
 	return timeInside(p, fib.setup+fmt.Sprintf(timing, fib.body))
 }
 
-// timeCount counts in the text. For a peer that cannot hold the text, it reports that.
+// timeCount times counting a word in the text, or reports that the peer cannot hold the text.
 func timeCount(p peer) (string, error) {
 	return timeInside(p, "n = "+p.count+fmt.Sprintf(timing, "n = "+p.count))
 }

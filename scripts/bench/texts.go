@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
-// textOperations are what snippets do with a text. In each, the text is t.
+// textOperations are operations of snippets on a text. In each, the text is t.
 var textOperations = []string{
 	"len(t)", "hash(t + 'x')", "t == t[:-1] + t[-1]", "'no such text' in t", "t.find('no such text')",
 	"t.rfind('no such text')", "t.count('e')", "t.count('| ERROR')", "t.startswith('LIB')", "t[len(t) // 2]",
@@ -37,8 +37,9 @@ const (
 	wasmMemory = 1 << 30
 )
 
-// measureTexts times operations on a long context: in tier wasm beside a plain str of the same
-// characters, and in tier local beside a native CPython that read the same file. All take turns.
+// measureTexts times operations on a long context: in tier wasm compared with a plain str of the
+// same characters, and in tier local compared with a native CPython that read the same file. All
+// take turns.
 func (b *bench) measureTexts() error {
 	text, err := bigtext.Open(b.texts)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Command corpus writes a text in many languages, of any size, for the demonstration and the
 // benchmarks. Package internal/testing/corpus describes its contents.
 //
-//	go run ./scripts/corpus -bytes 1GiB -seed 1 -o archive.txt
+//	scripts/run.sh corpus -bytes 1GiB -seed 1 -o archive.txt
 package main
 
 import (

@@ -2,7 +2,7 @@
 // internal/plan/analyser/testdata/corpus, and where it is wrong: the table in
 // docs/reference/performance.md.
 //
-//	go run ./scripts/corpustable
+//	scripts/run.sh corpustable
 //
 // Nothing is run: the plans are made from the tiers' own descriptions, and a human label counts
 // as the truth. Tests of the analysers check the labels.

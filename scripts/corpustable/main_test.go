@@ -21,7 +21,7 @@ func TestTheDocumentHasTheTable(t *testing.T) {
 	}
 	if !strings.Contains(string(document), counted.String()) {
 		t.Errorf("docs/reference/performance.md does not have the table that"+
-			" go run ./scripts/corpustable prints:\n%s", counted)
+			" scripts/run.sh corpustable prints:\n%s", counted)
 	}
 }
 

@@ -1,9 +1,9 @@
-// Command crosscheck type-checks the module's packages for other systems:
+// Command crosscheck type-checks the module's packages and their tests for other systems:
 //
-//	go run ./scripts/crosscheck darwin/arm64 windows/amd64
+//	scripts/run.sh crosscheck darwin/arm64 windows/amd64
 //
-// It finds the errors that `go build` would report, except for linker errors. It compiles no
-// dependency, so it takes seconds where a first build for a system takes minutes.
+// It finds the errors that `go build` and `go vet` would report, except for linker errors. It
+// compiles no dependency, so it takes seconds where a first build for a system takes minutes.
 package main
 
 import (
@@ -61,7 +61,7 @@ func checkFor(system string) error {
 	known := map[string]*types.Package{"unsafe": types.Unsafe}
 	sizes := types.SizesFor("gc", goarch)
 	for _, p := range packages {
-		if p.ImportPath == "unsafe" {
+		if p.ImportPath == "unsafe" || strings.HasSuffix(p.ImportPath, ".test") { // a test's generated main
 			continue
 		}
 		if known[p.ImportPath], err = check(p, known, sizes); err != nil {
@@ -71,10 +71,11 @@ func checkFor(system string) error {
 	return nil
 }
 
-// list returns the module's packages and all packages that they import, each after its imports.
+// list returns the module's packages, their tests, and all packages that they import, each after
+// its imports.
 func list(goos, goarch string) ([]*pkg, error) {
 	//nolint:noctx // ends with this program
-	command := exec.Command("go", "list", "-deps",
+	command := exec.Command("go", "list", "-deps", "-test",
 		"-json=Dir,ImportPath,Name,GoFiles,ImportMap,Standard,Module,Error", "./...")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
 	command.Stderr = os.Stderr

@@ -7,6 +7,7 @@ parts it has, for each other file its type and the digest of its text or bytes.
 """
 
 import email.policy
+import io
 import json
 import mailbox
 import pathlib
@@ -17,6 +18,7 @@ import docx
 import nbformat
 import others
 import openpyxl
+import pandas
 import pptx
 import xlwt
 from bs4 import BeautifulSoup
@@ -254,6 +256,59 @@ def make_page(folder):
     keep("page.html", soup.get_text("\n").split("\n"), 0)
 
 
+def make_tables(folder):
+    """Writes tables with merged cells and headers of rows. pandas and the tools that made them read them."""
+    page = ("<table><thead><tr><th rowspan=2>City</th><th colspan=2>People</th></tr><tr><th>2019</th><th>2020</th></tr>"
+            "</thead><tbody>" + "".join(f"<tr><th scope=row>city{n}</th><td>{n}01</td><td>{n}02</td></tr>"
+                                        for n in range(1, 30)) + "</tbody></table>")
+    (folder / "cities.html").write_text(page, "utf-8")
+    rows = pandas.read_html(io.StringIO(page), flavor="lxml")[0].itertuples(index=False)
+    keep("cities.html", ["City", "People", "2019", "2020", *(str(value) for row in rows for value in row)], 0)
+
+    document = docx.Document()
+    grid = document.add_table(4, 3)
+    for row in range(4):
+        for column in range(3):
+            grid.cell(row, column).text = f"w{row}{column}"
+    grid.cell(0, 1).merge(grid.cell(0, 2)).text = "wide"
+    grid.cell(1, 0).merge(grid.cell(2, 0)).text = "high"
+    document.save(folder / "merged.docx")
+    seen, texts = set(), []
+    for row in docx.Document(str(folder / "merged.docx")).tables[0].rows:
+        for cell in row.cells:
+            if cell._tc not in seen:
+                texts.append(cell.text)
+            seen.add(cell._tc)
+    keep("merged.docx", texts, 0)
+
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    grid = slide.shapes.add_table(4, 3, 0, 0, 5_000_000, 2_000_000).table
+    for row in range(4):
+        for column in range(3):
+            grid.cell(row, column).text = f"p{row}{column}"
+    grid.cell(0, 1).merge(grid.cell(0, 2))
+    grid.cell(1, 0).merge(grid.cell(2, 0))
+    deck.save(folder / "merged.pptx")
+    grid = pptx.Presentation(str(folder / "merged.pptx")).slides[0].shapes[0].table
+    keep("merged.pptx", [line for row in grid.rows for cell in row.cells if not cell.is_spanned
+                         for line in cell.text.splitlines()], 1)
+
+
+def make_turned(folder):
+    """Writes pages that are shown turned. pypdf reads them."""
+    name = folder / "turned.pdf"
+    page = canvas.Canvas(str(name), pagesize=A4)
+    for angle in (0, 90, 180, 270):
+        page.setPageRotation(angle)
+        for line in range(20):
+            page.drawString(50, 800 - 18 * line, f"Angle {angle} line {line}: total {line * 13.5:.2f} EUR")
+        page.showPage()
+    page.save()
+    pages = [p.extract_text() for p in PdfReader(name).pages]
+    keep(name.name, [line for p in pages for line in p.splitlines()], len(pages))
+
+
 def make_notebook(folder):
     notebook = nbformat.v4.new_notebook()
     code = nbformat.v4.new_code_cell("print('hello')\nx = [1, 2]\nx")
@@ -280,7 +335,7 @@ def make_rtf(folder):
 def main():
     folder = pathlib.Path(sys.argv[1])
     for make in (make_pdf, make_docx, make_xlsx, make_xls, make_pptx, make_opendocument, make_epub, make_mail,
-                 make_page, make_notebook, make_rtf):
+                 make_page, make_tables, make_turned, make_notebook, make_rtf):
         make(folder)
     others.make(folder, truth)
     for name, known in truth.items():

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: suites.sh
 #
-# Makes the archives in internal/testing/graphtruth/testdata anew: the W3C's tests of SPARQL
+# Makes the archives in scripts/checks/graphtruth/testdata anew: the W3C's tests of SPARQL
 # from rdflib's source package (PyPI), its tests of OWL 2 from the OWL API's (Debian), and
 # openCypher's TCK (Maven Central). Each must have the digest below.
 set -euo pipefail
@@ -10,7 +10,7 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=../wasm/lib.sh
 source "$here/../wasm/lib.sh"
 
-TESTDATA=$here/../../internal/testing/graphtruth/testdata
+TESTDATA=$here/../checks/graphtruth/testdata
 RDFLIB=rdflib==7.6.0
 TCK=org.opencypher:tck:1.0.0-M23
 

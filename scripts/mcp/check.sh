@@ -3,7 +3,8 @@
 #
 # servers: calls real servers in one snippet. clients: the same, and then uses bin/rlm as an MCP
 # server, with the official SDKs of Python and TypeScript, the inspector's command and the
-# conformance suite. tasks: compares one call of a tool in each turn with one program for all calls.
+# conformance suite, and as an agent, with the official client of the Agent Client Protocol.
+# tasks: compares one call of a tool in each turn with one program for all calls.
 set -euo pipefail
 
 [[ ${1:-} == clients || ${1:-} == servers || ${1:-} == tasks ]] || { sed -n 2p "${BASH_SOURCE[0]}" >&2; exit 2; }
@@ -80,9 +81,11 @@ served=${served%/v1}
 "$python" "$here/client.py" "$rlm" "$work/servers.json" "$served"
 cp "$here/client.mjs" "$modules/client.mjs" # modules are found from where a file stands
 node "$modules/client.mjs" "$rlm" "$work/servers.json" "$served"
+cp "$here/acp.mjs" "$modules/acp.mjs"
+node "$modules/acp.mjs" "$rlm" "$here/../serve/replies.yaml"
 
 mcp-inspector --cli "$rlm" mcp --quiet --method tools/list | grep -q '"rlm_exec"'
-mcp-inspector --cli "$rlm" mcp --quiet --method tools/call --tool-name rlm_exec --tool-arg 'code=6*7' |
+mcp-inspector --cli "$rlm" mcp --quiet --method tools/call --tool-name rlm_exec --tool-arg 'source=6*7' |
 	grep -q '42'
 echo "the inspector's command works"
 

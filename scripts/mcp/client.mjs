@@ -23,27 +23,27 @@ async function use(client) {
 
   const lines = [];
   const code = "import time\nfor i in range(3):\n    print(i, flush=True)\n    time.sleep(0.2)\n6 * 7";
-  let got = await call(client, "rlm_exec", { code }, { onprogress: (p) => lines.push(p.message) });
+  let got = await call(client, "rlm_exec", { source: code }, { onprogress: (p) => lines.push(p.message) });
   assert.equal(got.stdout, "0\n1\n2\n42\n");
   assert(lines.includes("1"), lines);
 
-  const { handle } = await call(client, "rlm_open", { texts: ["one\ntwo"], values: [[1, 2]] });
-  got = await call(client, "rlm_exec", { handle, code: "n = len(context.splitlines()); FINAL([n, context_1])" });
+  const { session } = await call(client, "rlm_open", { contexts: [{ text: "one\ntwo" }, { value: "[1, 2]" }] });
+  got = await call(client, "rlm_exec", { session, source: "n = len(context.splitlines()); FINAL([n, context_1])" });
   assert.deepEqual(got.value, [2, [1, 2]]);
   const record = await client.readResource({ uri: "rlm://runs/" + got.run });
   assert(record.contents[0].text.includes("splitlines"));
 
-  const failed = await client.callTool({ name: "rlm_exec", arguments: { handle, code: "n / 0" } });
+  const failed = await client.callTool({ name: "rlm_exec", arguments: { session, source: "n / 0" } });
   assert(failed.isError);
   assert.equal(failed.structuredContent.exception.type, "ZeroDivisionError");
 
-  // A call that is taken back frees its handle, whose variables stay.
+  // A call that is taken back frees its session, whose variables stay.
   const stop = new AbortController();
-  const endless = call(client, "rlm_exec", { handle, code: "while True: pass" }, { signal: stop.signal });
+  const endless = call(client, "rlm_exec", { session, source: "while True: pass" }, { signal: stop.signal });
   setTimeout(() => stop.abort(), 500);
   await assert.rejects(endless);
-  assert.equal((await call(client, "rlm_exec", { handle, code: "n" })).stdout, "2\n");
-  await call(client, "rlm_close", { handle });
+  assert.equal((await call(client, "rlm_exec", { session, source: "n" })).stdout, "2\n");
+  await call(client, "rlm_close", { session });
 }
 
 async function connect(transport, capabilities = {}) {
@@ -70,7 +70,7 @@ try:
     everything.echo(message='no')
 except Exception as e:
     print(e)`;
-const got = await call(client, "rlm_exec", { code });
+const got = await call(client, "rlm_exec", { source: code });
 assert.match(got.stdout, /yes please[\s\S]*has denied it/);
 await client.close();
 
@@ -87,8 +87,8 @@ try {
 
 client = await connect(new StreamableHTTPClientTransport(new URL(served + "/mcp")));
 await use(client);
-const { handle } = await call(client, "rlm_open", { texts: ["a needle\n".repeat(2000)] });
-const asked = await call(client, "rlm_ask", { handle, question: "how many needles?" });
+const { session } = await call(client, "rlm_open", { contexts: [{ text: "a needle\n".repeat(2000) }] });
+const asked = await call(client, "rlm_ask", { session, question: "how many needles?" });
 assert.equal(asked.answer, "there are 2000 needles");
 await client.close();
 console.log("the TypeScript SDK works over stdio and HTTP, and with rlm serve");

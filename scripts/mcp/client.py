@@ -34,28 +34,28 @@ async def use(session):
         lines.append(message)
 
     code = "import time\nfor i in range(3):\n    print(i, flush=True)\n    time.sleep(0.2)\n6 * 7"
-    got = value(await session.call_tool("rlm_exec", {"code": code}, progress_callback=note))
+    got = value(await session.call_tool("rlm_exec", {"source": code}, progress_callback=note))
     assert got["stdout"] == "0\n1\n2\n42\n" and "1" in lines, (got, lines)
 
-    handle = value(await session.call_tool("rlm_open", {"texts": ["one\ntwo"]}))["handle"]
+    handle = value(await session.call_tool("rlm_open", {"contexts": [{"text": "one\ntwo"}]}))["session"]
     got = value(await session.call_tool("rlm_exec", {
-        "handle": handle, "code": "n = len(context.splitlines()); FINAL({'lines': n})"}))
+        "session": handle, "source": "n = len(context.splitlines()); FINAL({'lines': n})"}))
     assert got["value"] == {"lines": 2}, got
     record = await session.read_resource("rlm://runs/" + got["run"])
     assert "splitlines" in record.contents[0].text
 
-    failed = await session.call_tool("rlm_exec", {"handle": handle, "code": "n / 0"})
+    failed = await session.call_tool("rlm_exec", {"session": handle, "source": "n / 0"})
     assert failed.is_error and "ZeroDivisionError" in failed.content[0].text, failed
     assert failed.structured_content["exception"]["type"] == "ZeroDivisionError"
 
     # A call that is taken back frees its handle, whose variables stay.
-    endless = asyncio.create_task(session.call_tool("rlm_exec", {"handle": handle, "code": "while True: pass"}))
+    endless = asyncio.create_task(session.call_tool("rlm_exec", {"session": handle, "source": "while True: pass"}))
     await asyncio.sleep(0.5)
     endless.cancel()
     await asyncio.gather(endless, return_exceptions=True)
-    got = value(await session.call_tool("rlm_exec", {"handle": handle, "code": "n"}))
+    got = value(await session.call_tool("rlm_exec", {"session": handle, "source": "n"}))
     assert got["stdout"] == "2\n", got
-    value(await session.call_tool("rlm_close", {"handle": handle}))
+    value(await session.call_tool("rlm_close", {"session": handle}))
 
 
 async def use_gateway(session):
@@ -63,14 +63,14 @@ async def use_gateway(session):
     assert found["tools"][0]["name"] == "everything.echo", found
     code = ("print(everything.echo(message='yes please'))\n"
             "try:\n    everything.echo(message='no')\nexcept Exception as e:\n    print(e)")
-    got = value(await session.call_tool("rlm_exec", {"code": code}))
+    got = value(await session.call_tool("rlm_exec", {"source": code}))
     assert "yes please" in got["stdout"] and "has denied it" in got["stdout"], got
 
 
 async def use_served(session):
     await use(session)
-    handle = value(await session.call_tool("rlm_open", {"texts": ["a needle\n" * 2000]}))["handle"]
-    got = value(await session.call_tool("rlm_ask", {"handle": handle, "question": "how many needles?"}))
+    handle = value(await session.call_tool("rlm_open", {"contexts": [{"text": "a needle\n" * 2000}]}))["session"]
+    got = value(await session.call_tool("rlm_ask", {"session": handle, "question": "how many needles?"}))
     assert got["answer"] == "there are 2000 needles", got
     record = await session.read_resource("rlm://runs/" + got["run"])
     assert "how many needles?" in record.contents[0].text

@@ -47,7 +47,7 @@ type figures struct {
 	bad                  string
 }
 
-// measure lets all sessions work for a while, beside bad ones if there are any.
+// measure lets all sessions work for a while, next to bad ones if there are any.
 func (c *crowd) measure(ctx context.Context, span, think time.Duration, b *bad) *figures {
 	ctx, cancel := context.WithTimeout(ctx, span)
 	defer cancel()

@@ -1,11 +1,11 @@
-// Command neighbours measures what bad sessions of rlm serve cost the honest ones beside them.
+// Command neighbours measures what bad sessions of rlm serve cost the honest ones next to them.
 //
 //	make build
-//	go run ./scripts/neighbours -rlm bin/rlm
-//	go run ./scripts/neighbours -rlm bin/rlm -bad hang,loop -for 1m
+//	scripts/run.sh neighbours -rlm bin/rlm
+//	scripts/run.sh neighbours -rlm bin/rlm -bad hang,loop -for 1m
 //
 // It starts a server and honest sessions that count; half of them belong to the tenant of the
-// bad sessions. It measures their snippets alone, and then beside each kind of bad session. It
+// bad sessions. It measures their snippets alone, and then next to each kind of bad session. It
 // fails if an honest session lost anything, got a wrong answer or none, or waited too long.
 package main
 
@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// mostRatio is how many times longer the slowest honest snippets may take beside bad sessions.
+// mostRatio is how many times longer the slowest honest snippets may take next to bad sessions.
 const mostRatio = 3
 
 // flags are the command's flags.

@@ -24,7 +24,7 @@ func keyOf(t *testing.T, about []byte) string {
 	return d.Key
 }
 
-// TestTheCommittedImageIsWhatItsSourcesGive prepares the image anew. A committed image of other
+// TestTheCommittedImageIsWhatItsSourcesGive prepares the image again. A committed image of other
 // sources is merely slow, so make image-verify rejects it, and this test does not.
 func TestTheCommittedImageIsWhatItsSourcesGive(t *testing.T) {
 	skip.UnderRace(t)

@@ -112,6 +112,83 @@ def check_functions():
     assert items.data[0].type == "function_call_output" and items.data[0].call_id == asked.call_id, items
 
 
+def check_words_beside_functions():
+    tools = [{"type": "function", "function": {"name": "ping", "parameters": {
+        "type": "object", "properties": {"p": {"type": "string", "pattern": r"^(?!\.)(?!.*\.\.).+$"}}}}}]
+    got = client.chat.completions.create(
+        model=model, messages=[{"role": "user", "content": "no call, please"}], tools=tools)
+    assert got.choices[0].message.content == "It needs no call." and not got.choices[0].message.tool_calls, got
+    assert got.choices[0].finish_reason == "stop", got
+
+
+def check_items():
+    first = client.responses.create(model=model, input="hi")
+    second = client.responses.create(model=model, input=[
+        {"role": "user", "content": "hi"}, {"type": "item_reference", "id": first.output[0].id},
+        {"role": "user", "content": "what did I say?"}])
+    assert second.output_text == "You said something.", second
+    try:
+        client.responses.create(model=model, input=[{"type": "item_reference", "id": "msg_none"}])
+        raise AssertionError("an unknown item is there")
+    except openai.NotFoundError as e:
+        assert e.code == "item_not_found" and e.param == "input[0]", e
+
+
+def check_conversations():
+    made = client.conversations.create(
+        items=[{"type": "message", "role": "user", "content": "hello"}], metadata={"topic": "demo"})
+    got = client.responses.create(model=model, conversation=made.id, input="what did I say?")
+    assert got.output_text == "You said something." and got.conversation.id == made.id, got
+    items = list(client.conversations.items.list(made.id, order="asc", limit=2))
+    assert [i.content[0].text for i in items] == ["hello", "what did I say?", "You said something."], items
+    assert client.conversations.items.retrieve(items[0].id, conversation_id=made.id).role == "user"
+    added = client.conversations.items.create(made.id, items=[{"role": "user", "content": "more"}])
+    client.conversations.items.delete(added.data[0].id, conversation_id=made.id)
+    assert client.conversations.update(made.id, metadata={"topic": "done"}).metadata == {"topic": "done"}
+    assert client.conversations.retrieve(made.id).metadata == {"topic": "done"}
+    assert client.conversations.delete(made.id).deleted
+    try:
+        client.conversations.retrieve(made.id)
+        raise AssertionError("a deleted conversation is there")
+    except openai.NotFoundError:
+        pass
+
+
+def check_compaction():
+    words = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    small = client.responses.compact(model=model, input=words)
+    assert small.object == "response.compaction" and small.output[-1].type == "compaction", small
+    again = [item.model_dump(exclude_none=True) for item in small.output]
+    got = client.responses.create(model=model, input=[*again, {"role": "user", "content": "what did I say?"}])
+    assert got.output_text == "You said something.", got
+    assert client.responses.input_tokens.count(model=model, input="one two three").input_tokens >= 3
+
+
+def check_repeats():
+    once = {"extra_headers": {"Idempotency-Key": "one-chat"}, "model": model}
+    hi = [{"role": "user", "content": "hi"}]
+    first, second = (client.chat.completions.create(messages=hi, **once) for _ in range(2))
+    assert first.id == second.id, (first, second)
+    once["extra_headers"] = {"Idempotency-Key": "one-response"}
+    first, second = (client.responses.create(input="hi", **once) for _ in range(2))
+    assert first.id == second.id and second.output_text == "Hello from the model.", (first, second)
+    try:
+        client.responses.create(input="something else", **once)
+        raise AssertionError("another request has the same key")
+    except openai.UnprocessableEntityError as e:
+        assert e.code == "idempotency_mismatch", e
+
+
+def check_base_url():
+    slash = client.with_options(base_url=sys.argv[1] + "//")
+    assert slash.responses.create(model=model, input="hi").output_text == "Hello from the model."
+    try:
+        client.with_options(base_url=sys.argv[1].removesuffix("/v1")).responses.create(model=model, input="hi")
+        raise AssertionError("a base URL without /v1 works")
+    except openai.NotFoundError as e:
+        assert "did you mean /v1/responses" in e.message, e
+
+
 def check_files():
     file = client.files.create(file=("hay.txt", io.BytesIO(hay.encode())), purpose="user_data")
     assert file.bytes == len(hay) and file.purpose == "user_data", file
@@ -158,6 +235,9 @@ def check_background():
     assert client.responses.retrieve(stuck.id).status == "cancelled"
 
 
-for check in (check_models, check_chat, check_structure, check_functions, check_responses, check_files, check_background):
+for check in (
+    check_models, check_chat, check_structure, check_functions, check_words_beside_functions, check_responses, check_items,
+    check_conversations, check_compaction, check_repeats, check_base_url, check_files, check_background,
+):
     check()
     print(check.__name__, "works with openai", openai.__version__)

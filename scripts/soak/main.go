@@ -1,7 +1,7 @@
 // Command soak puts one engine under the load of many clients, and checks that it copes.
 //
-//	go run ./scripts/soak -for 10m -clients 200
-//	go run ./scripts/soak -for 2m -short
+//	scripts/run.sh soak -for 10m -clients 200
+//	scripts/run.sh soak -for 2m -short
 //
 // It first measures the capacity: the rate of correct verdicts with few clients. Then all
 // clients together request twice as much. Each waits for its verdict before asking again. The

@@ -20,7 +20,7 @@ type kind struct {
 // small is the kind whose latency is judged.
 const small = "small"
 
-// mix is what untrusted code does: mostly little, sometimes much, sometimes harm.
+// mix is the mixture of snippets: most are small, some are heavy, and some are hostile.
 var mix = []kind{
 	{small, 640, python("print(sum(range(100)))"), prints("4950\n")},
 	{"state", 100, python("n = globals().get('n', 0) + 1\nprint(n)"), counts},

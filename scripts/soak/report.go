@@ -18,10 +18,10 @@ type tally struct {
 	clients int
 	begun   time.Time
 	span    time.Duration
-	memory  []int64 // of this process, in bytes, sampled each second
+	memory  []int64 // this process's memory in bytes, sampled each second
 
 	mu      sync.Mutex
-	times   map[string][]time.Duration // of correct verdicts, by kind
+	times   map[string][]time.Duration // times of correct verdicts, by kind
 	right   int
 	refused int
 	wrong   []string
@@ -78,10 +78,10 @@ func mean(values []int64) float64 {
 
 // The goals for the second load.
 const (
-	mostGrowth  = 1.1  // of the memory
-	shortGrowth = 2    // of the memory, while new sessions still fill up
+	mostGrowth  = 1.1  // maximum growth of the memory
+	shortGrowth = 2    // the same while new sessions still fill up
 	mostSpread  = 20   // p99 of small snippets divided by their median
-	leastOutput = 0.90 // of the capacity
+	leastOutput = 0.90 // minimum share of the capacity
 )
 
 // report prints both loads.

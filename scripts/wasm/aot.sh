@@ -82,7 +82,7 @@ wabt() {
     --library-path "$WORK/wabt/usr/lib/x86_64-linux-gnu" "$WORK/wabt/usr/bin/$tool" "$@"
 }
 
-tool() { (cd "$REPO" && go run ./scripts/wasm/aot "$@"); }
+tool() { (cd "$REPO" && scripts/run.sh wasm/aot "$@"); }
 
 # ---- C ----------------------------------------------------------------------------------
 

@@ -177,7 +177,7 @@ FLAGS
 
 pack() {
   flags >"$WORK/flags.txt"
-  (cd "$REPO" && go run ./scripts/wasm/pack -reactor "$WORK/reactor.wasm" \
+  (cd "$REPO" && scripts/run.sh wasm/pack -reactor "$WORK/reactor.wasm" \
     -preload "$SCRIPTS/preload.py" -inputs "$LOCK" -flags "$WORK/flags.txt" -out "$OUT")
 }
 

@@ -31,10 +31,10 @@ tool() { "$WORK/bin/aot" "$@"; }
 build_tools() {
   mkdir -p "$WORK/bin"
   (
-    cd "$REPO"
-    go build -o "$WORK/bin/" ./scripts/wasm/aot ./scripts/wasm/aot/conform
+    cd "$REPO/scripts"
+    go build -o "$WORK/bin/" ./wasm/aot ./wasm/aot/conform
     [[ $ARCH == amd64 ]] ||
-      GOARCH=$ARCH go build -o "$WORK/bin/conform-$ARCH" ./scripts/wasm/aot/conform
+      GOARCH=$ARCH go build -o "$WORK/bin/conform-$ARCH" ./wasm/aot/conform
   )
 }
 

@@ -33,8 +33,9 @@ def main():
     texts = {}
     for crate in crates:
         print(f"{crate['name']} {crate['version']}: {crate['license']}")
-        for file in sorted(pathlib.Path(crate["manifest_path"]).parent.iterdir()):
-            if re.match(r"(licen[cs]e|copying|notice|unlicense|copyright)", file.name, re.IGNORECASE) and file.is_file():
+        folder = pathlib.Path(crate["manifest_path"]).parent
+        for file in sorted([*folder.iterdir(), *folder.glob("assets/*")]):  # fonts have licences of their own
+            if re.match(r"(\w+_)?(licen[cs]e|copying|notice|unlicense|copyright)", file.name, re.IGNORECASE) and file.is_file():
                 text = file.read_text("utf-8", "replace").strip()
                 owner = texts.setdefault(" ".join(text.split()), (text, []))
                 owner[1].append(f"{crate['name']} {crate['version']}")

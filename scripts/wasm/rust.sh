@@ -34,7 +34,7 @@ main() {
     CARGO_TARGET_DIR=$target cargo build --release --locked --target wasm32-wasip1
 
   cd "$REPO"
-  go run ./scripts/wasm/packrust "$target/wasm32-wasip1/release/$name.wasm" \
+  scripts/run.sh wasm/packrust "$target/wasm32-wasip1/release/$name.wasm" \
     "$(cd "$crate" && rustc --version)" "$out"
   [[ ${2:-} == --verify ]] || return 0
   local file

@@ -138,7 +138,7 @@ func FuzzAttestation(f *testing.F) {
 	})
 }
 
-func TestWhoIsGoneIsKnownByItsLabels(t *testing.T) {
+func TestLabelsTellWhoseOwnerHasEnded(t *testing.T) {
 	now := time.Now()
 	own := (&tier{}).labels()
 	for _, row := range []struct {

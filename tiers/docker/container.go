@@ -10,9 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/images"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
@@ -29,7 +28,7 @@ type container struct {
 	box       *dockerapi.Container
 	report    report
 	user      int    // its number
-	limit     int64  // of its memory
+	limit     int64  // limit of its memory
 	processes uint64 // at most
 
 	refused uint64 // refused memory, by the kernel's last count
@@ -179,7 +178,7 @@ func (t *tier) verifyLimits(ctx context.Context, c *container) error {
 		return err
 	case usage.Limit < c.limit:
 		return fmt.Errorf("a container cannot have %s of memory: the Docker daemon's machine has %s; lower the limit",
-			humanize.IBytes(uint64(c.limit)), humanize.IBytes(uint64(usage.Limit)))
+			quantity.IBytes(c.limit), quantity.IBytes(usage.Limit))
 	case usage.Limit != c.limit:
 		return fmt.Errorf(
 			"the wall of a container has gaps: its memory is limited to %d bytes, not %d",

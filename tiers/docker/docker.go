@@ -3,9 +3,9 @@
 //
 // It offers native speed and the packages of its image: NumPy, pandas, SciPy and more, and Go's
 // whole standard library. A container has no network, a read-only file tree, no capabilities, a
-// seccomp profile, and limits. Its first process attests the wall from inside, and the tier
-// never uses a container whose attestation shows a gap. Package dockerapi defines containers
-// exactly.
+// seccomp profile, and limits. Its first process attests the wall from inside, and the tier never
+// uses a container whose attestation shows a gap. Package dockerapi defines every setting of a
+// container.
 //
 // The runtime in the guest comes from package pykernel, as in the tiers wasm and local. The
 // host sends it over the container's standard streams, so the image cannot contain another
@@ -63,7 +63,6 @@ type tier struct {
 	options Options
 	reach   egress.Options    // where proxies go; a test can change it
 	off     []dockerapi.Layer // left out by a test
-	buildIn time.Duration     // bounds one compilation; a test can change it
 	docker  *dockerapi.Client
 	broken  error // why the tier has no client
 	recipe  images.Recipe
@@ -81,7 +80,7 @@ type tier struct {
 // setup holds what the tier knows about its daemon.
 type setup struct {
 	facts  dockerapi.Facts
-	image  dockerapi.Image // of Python
+	image  dockerapi.Image // the image with Python
 	golang dockerapi.Image
 	lacks  map[tiers.Language]error // why the language has no image
 }
@@ -183,7 +182,7 @@ func (t *tier) ready(ctx context.Context) (setup, error) {
 
 	facts, err := t.docker.Check(ctx)
 	if err != nil {
-		return setup{}, fmt.Errorf("tier docker cannot work here: %w", err)
+		return setup{}, err
 	}
 	found := setup{facts: facts, lacks: map[tiers.Language]error{}}
 	if found.image, err = t.image(ctx, t.recipe, t.options.Image); err != nil {
@@ -241,7 +240,7 @@ func (t *tier) image(
 			"tier docker has no image %s: build it with %s: %w", name, build, err,
 		)
 	case err != nil:
-		return dockerapi.Image{}, fmt.Errorf("tier docker cannot work here: %w", err)
+		return dockerapi.Image{}, err
 	case isID && image.ID != pin:
 		return dockerapi.Image{}, fmt.Errorf(
 			"tier docker is pinned to the image %s, but the daemon's image has the ID %s: pin that ID",

@@ -3,7 +3,6 @@ package docker
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 	"github.com/rlmhq/rlm/internal/wall/egress"
@@ -54,9 +53,6 @@ func (t *tier) Waiting() []string {
 	}
 	return ids
 }
-
-// BuildIn changes the time limit of compilations.
-func (t *tier) BuildIn(d time.Duration) { t.buildIn = d }
 
 // RemoveAbandoned removes the containers of dead programs and returns their number.
 func (t *tier) RemoveAbandoned(ctx context.Context) (int, error) { return t.removeAbandoned(ctx) }

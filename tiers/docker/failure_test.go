@@ -207,7 +207,7 @@ func TestAWarmContainerThatDiedIsNotHandedOut(t *testing.T) {
 	}
 }
 
-func TestOutOfMemoryIsToldFromACrash(t *testing.T) {
+func TestOutOfMemoryDiffersFromACrash(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, source string
@@ -314,7 +314,7 @@ func abandon() {
 	fmt.Println("cannot run", err)
 }
 
-func TestWhatACrashedProgramLeftIsRemoved(t *testing.T) {
+func TestContainersOfACrashedProgramAreRemoved(t *testing.T) {
 	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})
 	self, err := os.Executable()

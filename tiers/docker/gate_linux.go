@@ -21,9 +21,9 @@ const (
 	gateFolder = "/egress"
 )
 
-// gate is the socket on which the host receives a container's listener. On the host, it lies in
-// a folder that only this user can enter. The container sees the inner folder, to whose socket
-// all users may connect, and only while it starts.
+// gate is the socket on which the host receives a container's listener. On the host, it is in a
+// folder that only this user can enter. The container sees the inner folder, to whose socket all
+// users may connect, and only while it starts.
 type gate struct {
 	outer, inner string
 	socket       *net.UnixListener

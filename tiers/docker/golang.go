@@ -17,7 +17,7 @@ import (
 // newGoGuest returns the Go half of a sandbox, whose programs see the files.
 func (t *tier) newGoGuest(accounts *session.Accounts, files *shown) *golang.Guest {
 	return &golang.Guest{
-		Tier: Name, Accounts: accounts, BuildTimeout: t.buildIn,
+		Tier: Name, Accounts: accounts,
 		Open: func(ctx context.Context) (golang.Wall, error) {
 			setup, err := t.ready(ctx)
 			if err != nil {
@@ -86,7 +86,7 @@ type goWall struct {
 	tier   *tier
 	setup  setup
 	files  *shown
-	memory int64 // of a snippet
+	memory int64 // memory limit of a snippet
 	out    bool  // with the folder for files that are copied back
 	labels map[string]string
 }

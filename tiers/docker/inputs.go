@@ -142,8 +142,11 @@ const maxEntries = 1_000_000
 func checkFolder(folder string) error {
 	entries := 0
 	return filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrPermission) && d != nil && isClosed(d) {
+		switch {
+		case errors.Is(err, fs.ErrPermission) && d != nil && isClosed(d):
 			return fs.SkipDir // to snippets, too
+		case errors.Is(err, fs.ErrNotExist) && name != folder:
+			return nil // another program has removed it meanwhile
 		}
 		if err != nil {
 			return err
@@ -177,8 +180,8 @@ func isClosed(d fs.DirEntry) bool {
 	return err == nil && info.Mode().Perm()&0o001 == 0
 }
 
-// within reports whether a path is one of the folders or lies below one. For the root folder,
-// only the root itself counts.
+// within reports whether a path is one of the folders or below one. For the root folder, only the
+// root itself counts.
 func within(name string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		return name == folder || folder != "/" && strings.HasPrefix(name, folder+"/")

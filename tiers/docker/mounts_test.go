@@ -171,9 +171,9 @@ print(y.recv())`)
 	}
 }
 
-// TestWhatIsMountedIsWhatWasLookedAt replaces a folder with a link after it was checked, as a
+// TestCheckedFoldersAreTheMountedOnes replaces a folder with a link after it was checked, as a
 // user of the host could.
-func TestWhatIsMountedIsWhatWasLookedAt(t *testing.T) {
+func TestCheckedFoldersAreTheMountedOnes(t *testing.T) {
 	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})
 	dir := openFolder(t)

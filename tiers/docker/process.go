@@ -43,7 +43,7 @@ func roundToPages(bytes int64) int64 {
 type process struct {
 	container
 	connection *session.Connection
-	listener   net.Listener // of the proxy, nil without one
+	listener   net.Listener // the proxy's; nil without one
 
 	processor *processor
 }

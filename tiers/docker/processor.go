@@ -24,7 +24,7 @@ type processor struct {
 	mu    sync.Mutex // guards the fields below
 	busy  bool       // a request is in flight
 	used  time.Duration
-	at    time.Time // of the last request
+	at    time.Time // when the last request was made
 	pause time.Duration
 }
 

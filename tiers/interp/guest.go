@@ -67,9 +67,12 @@ func (g *guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.
 // version returns the number of the configuration, from 1.
 func (g *guest) version() int { return 1 + g.accounts.Configuration() }
 
+// CanRepeat implements [session.Repeater].
+func (g *guest) CanRepeat() bool { return true }
+
 // Run runs a snippet.
-func (g *guest) Run(_ context.Context, s session.Snippet) session.Ending {
-	g.history.Record()
+func (g *guest) Run(ctx context.Context, s session.Snippet) session.Ending {
+	g.history.Record(session.TapeOf(ctx))
 	g.hasRun = false
 	done, err := g.run(s.Language, s.Source, s.Ordinal)
 	ending := session.Ending{Code: done.Code, IsGone: err != nil, PeakMemory: g.peak(done)}

@@ -22,7 +22,7 @@ type pool struct {
 	filling bool
 	closed  bool
 	filler  sync.WaitGroup
-	endings errgroup.Group // of workers that no session needs any more
+	endings errgroup.Group // the ends of workers that no session needs any more
 }
 
 func newPool(start starter, size int, memory int64) *pool {

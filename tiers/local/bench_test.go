@@ -1,3 +1,5 @@
+//go:build unix
+
 package local_test
 
 import (
@@ -15,7 +17,7 @@ import (
 func python(tb testing.TB, tier *local.Tier) string {
 	tb.Helper()
 	_, path, _ := strings.Cut(tier.Info().Version, ", ")
-	path, _, _ = strings.Cut(path, ";") // of its Go
+	path, _, _ = strings.Cut(path, ";") // the path to its Go
 	return path
 }
 

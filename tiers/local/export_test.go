@@ -1,8 +1,9 @@
+//go:build unix
+
 package local
 
 import (
 	"context"
-	"time"
 
 	"github.com/rlmhq/rlm/internal/wall/egress"
 	"github.com/rlmhq/rlm/internal/wall/jail"
@@ -28,9 +29,6 @@ func (t *tier) Bare(
 	}
 	return jail.Start(ctx, t.jailFor(python, needs{limits: limits}, program))
 }
-
-// BuildIn changes the time limit of compilations.
-func (t *tier) BuildIn(d time.Duration) { t.buildIn = d }
 
 // Kept counts the processes that wait for a session.
 func (t *tier) Kept() int { return len(t.ready) }

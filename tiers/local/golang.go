@@ -42,7 +42,7 @@ const oldest = "go1.22"
 // Deadlines for the host's Go. The standard library is compiled once for each version of Go and
 // stored on disk.
 const (
-	askTimeout   = 20 * time.Second
+	askTimeout   = time.Minute // a busy machine is slow
 	buildTimeout = 5 * time.Minute
 )
 
@@ -66,7 +66,7 @@ func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 	}
 
 	t := &toolchain{tool: build.Tool{Path: path, Cache: cache}, exports: map[string]string{}}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, slowError(askTimeout))
 	defer cancel()
 	said, err := t.tool.Command(ctx, "", "env", "GOROOT", "GOVERSION", "GOTOOLDIR")
 	if err != nil {

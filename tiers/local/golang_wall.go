@@ -21,7 +21,7 @@ import (
 // newGoGuest returns the Go half of a sandbox.
 func newGoGuest(t *tier, accounts *session.Accounts) *golang.Guest {
 	return &golang.Guest{
-		Tier: Name, Accounts: accounts, BuildTimeout: t.buildIn,
+		Tier: Name, Accounts: accounts,
 		Open: func(ctx context.Context) (golang.Wall, error) {
 			tools, err := t.golang(ctx)
 			if err != nil {
@@ -80,7 +80,7 @@ func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
 type goWall struct {
 	tools   *toolchain
 	class   jail.Class
-	memory  int64 // of a snippet
+	memory  int64 // memory limit of a snippet
 	out     bool  // with the folder for files that are copied back
 	sampled bool  // a jail without a cgroup is acceptable
 }

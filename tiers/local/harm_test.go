@@ -1,10 +1,11 @@
+//go:build unix
+
 package local_test
 
 import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -176,17 +177,4 @@ func awaitDaemon(t *testing.T) []int {
 			t.Fatal("the daemon does not run")
 		}
 	}
-}
-
-// processes returns the processes of this machine whose arguments contain a text.
-func processes(text string) []int {
-	entries, _ := os.ReadDir("/proc") // no process, no match
-	var found []int
-	for _, e := range entries {
-		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline") // as above
-		if pid, err := strconv.Atoi(e.Name()); err == nil && strings.Contains(string(line), text) {
-			found = append(found, pid)
-		}
-	}
-	return found
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package local_test
 
 import (
@@ -9,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -297,4 +300,17 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v: %.3000s", err, out)
 	}
+}
+
+// processes returns the processes of this machine whose arguments contain a text.
+func processes(text string) []int {
+	entries, _ := os.ReadDir("/proc") // no process, no match
+	var found []int
+	for _, e := range entries {
+		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline") // as above
+		if pid, err := strconv.Atoi(e.Name()); err == nil && strings.Contains(string(line), text) {
+			found = append(found, pid)
+		}
+	}
+	return found
 }

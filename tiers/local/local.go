@@ -65,12 +65,11 @@ type Options struct {
 type tier struct {
 	options Options
 	off     jail.Layers    // left out by a test
-	buildIn time.Duration  // bounds one compilation; zero is the default
 	reach   egress.Options // where proxies go; a test can change it
 	goFinder
 
 	noted   sync.Once      // Progress knows what is shown
-	endings errgroup.Group // of jails whose sessions are closed
+	endings errgroup.Group // the ends of jails whose sessions are closed
 
 	mu       sync.Mutex // guards the fields below
 	python   *python
@@ -150,8 +149,9 @@ func (t *tier) Probe(ctx context.Context) error {
 		return fmt.Errorf("tier local cannot build its jail on this machine: %s", explainJail(report))
 	}
 	if report.CgroupVersion == 0 && !t.options.AllowSampled {
-		return fmt.Errorf("tier local cannot bound the memory of its jail: %s; or accept sampled "+
-			"memory with --allow-sampled", explainJail(report))
+		return errors.New("this user has no cgroup that bounds the memory of a jail: " +
+			"pass --allow-sampled to accept a limit by samples, " +
+			"or start rlm with systemd-run --user --scope -p Delegate=yes")
 	}
 
 	return nil

@@ -1,3 +1,5 @@
+//go:build unix
+
 package local_test
 
 import (
@@ -67,7 +69,8 @@ func TestLongTexts(t *testing.T) {
 	tiersuite.LongTexts(t, usual(t))
 }
 
-// TestAJobDecidesOnRandom: other randomness comes from the system.
+// TestAJobDecidesOnRandom: a job sets the seed of module random. All other randomness comes from
+// the system.
 func TestAJobDecidesOnRandom(t *testing.T) {
 	tier := usual(t)
 	outs := map[string]bool{}
@@ -112,7 +115,9 @@ func TestOlderPythons(t *testing.T) {
 			if _, err := fmt.Sscanf(version, "CPython 3.%d", &minor); err != nil {
 				t.Fatalf("cannot understand %s: %v", version, err)
 			}
-			tiersuite.Run(t, tier, tiersuite.Options{PythonMinor: minor, Parallel: true})
+			tiersuite.Run(t, tier, tiersuite.Options{
+				PythonMinor: minor, Parallel: true, ShareSandboxes: true,
+			})
 			t.Run("LongTexts", func(t *testing.T) { tiersuite.LongTexts(t, tier) })
 		})
 	}

@@ -31,9 +31,9 @@ type python struct {
 	compiled []byte     // the runtime; empty if compiling it failed
 }
 
-// runtime returns the runtime compiled for the interpreter, or nil for its first process: a
-// command that starts only one would compile it twice. It is also nil if the interpreter cannot
-// compile it, since each process then does so itself, or reports why it cannot.
+// runtime returns the runtime compiled for the interpreter, or nil for its first process: a command
+// that starts only one would compile it twice. It is also nil if the interpreter cannot compile it,
+// since each process then compiles it itself, or reports why it cannot.
 func (p *python) runtime(ctx context.Context) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ type answer struct {
 }
 
 const (
-	probeTimeout = 20 * time.Second
+	probeTimeout = time.Minute // a busy machine is slow
 	maxAnswer    = 4 << 20
 )
 
@@ -121,7 +121,7 @@ func findPython(ctx context.Context, name string, folders []string) (*python, er
 		)
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, slowError(probeTimeout))
 	defer cancel()
 	a, err := askPython(ctx, path)
 	if err != nil {
@@ -138,12 +138,20 @@ func findPython(ctx context.Context, name string, folders []string) (*python, er
 	return a.python(path, folders)
 }
 
+// slowError is the error of a program that was killed because it took too long to start.
+func slowError(limit time.Duration) error {
+	return fmt.Errorf("it took longer than %v: this machine is too busy, so try again later", limit)
+}
+
 // askPython has an interpreter describe itself.
 func askPython(ctx context.Context, path string) (a answer, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, "-I", "-c", selfReport)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return a, fmt.Errorf("cannot run %s: %w", path, cause)
+		}
 		return a, fmt.Errorf(
 			"cannot run %s: %w: %s", path, err, strings.TrimSpace(stderr.String()),
 		)

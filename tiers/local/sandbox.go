@@ -20,7 +20,7 @@ type sandbox struct {
 	*session.Machine
 	python *pykernel.Guest
 	golang *golang.Guest
-	starts int // of its Python's process
+	starts int // starts of its Python process
 }
 
 var (

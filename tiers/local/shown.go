@@ -159,7 +159,7 @@ func (s *shown) homeIn(folder string) string {
 		}
 	}
 	if filepath.Dir(folder) == "/home" {
-		return folder // of a user not listed in /etc/passwd
+		return folder // the user is not listed in /etc/passwd
 	}
 	return ""
 }

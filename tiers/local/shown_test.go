@@ -1,3 +1,5 @@
+//go:build unix
+
 package local_test
 
 import (
@@ -160,8 +162,8 @@ func writeModule(t *testing.T, path string) {
 	}
 }
 
-// TestAnEditableInstallIsHidden: its folder is on sys.path, but it is a project and not a
-// library. Its modules are not offered, so that a router looks for them elsewhere.
+// TestAnEditableInstallIsHidden: its folder is on sys.path, but it is a project and not a library.
+// The tier does not offer its modules, so a router looks for them elsewhere.
 func TestAnEditableInstallIsHidden(t *testing.T) {
 	home := homeOf(t, "project/.env", "other/src/README")
 	python, packages := makeVenv(t, filepath.Join(home, "venv"))
@@ -212,7 +214,7 @@ func TestANamedFolderMayHoldNoSecrets(t *testing.T) {
 	}
 }
 
-// TestAHomeCanBeAPrefix is `make install` with --prefix=$HOME.
+// TestAHomeCanBeAPrefix installs as `make install` does with --prefix=$HOME.
 func TestAHomeCanBeAPrefix(t *testing.T) {
 	home := homeOf(t, ".ssh/id_rsa", "lib/private/notes", "bin/token")
 	target, err := filepath.EvalSymlinks(systemPython)
@@ -234,7 +236,8 @@ func TestAHomeCanBeAPrefix(t *testing.T) {
 	expectSeen(t, got, "json")
 }
 
-// TestSecretsAmongPackagesHideThem: a project was cloned into site-packages.
+// TestSecretsAmongPackagesHideThem: site-packages with secrets, here of a project that was cloned
+// into it, is hidden.
 func TestSecretsAmongPackagesHideThem(t *testing.T) {
 	home := homeOf(t)
 	python, packages := makeVenv(t, filepath.Join(home, "venv"))
@@ -268,7 +271,8 @@ func TestABuildShowsWhatItNeeds(t *testing.T) {
 	expectSeen(t, got, "math", "json")
 }
 
-// TestTheFirstSandboxSaysWhatItShows, before a snippet can read it, and only once.
+// TestTheFirstSandboxSaysWhatItShows: the note comes before a snippet can read the files, and only
+// once.
 func TestTheFirstSandboxSaysWhatItShows(t *testing.T) {
 	needCommonPython(t)
 	var notes []string

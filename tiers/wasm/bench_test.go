@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/internal/testing/stwait"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/tiers"
@@ -118,6 +120,33 @@ func BenchmarkHostCall(b *testing.B) {
 		runOK(b, s, "many(1000)")
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/call")
+}
+
+// BenchmarkDescribe measures the description of tables of 240,000 values, which the guest reads.
+func BenchmarkDescribe(b *testing.B) {
+	var rows, lines strings.Builder
+	rows.WriteString("id,amount,city,day,n,mix\n")
+	for i := range 40_000 {
+		n, mix := []string{"", "7", "12"}[i%3], []string{"5", "n/a", "2.5"}[i%3]
+		fmt.Fprintf(&rows, "%d,%d.%02d,w%d,2026-03-%02d,%s,%s\n", i, i*7919%1000, i%100, i*7919%3000, 1+i%28, n, mix)
+		fmt.Fprintf(&lines, `{"id":%d,"amount":%d.%02d,"city":"w%d","day":"2026-03-%02d","n":%v,"mix":%q}`+"\n",
+			i, i*7919%1000, i%100, i*7919%3000, 1+i%28, i%3 == 0, mix)
+	}
+
+	tier := warmTier(b)
+	for _, c := range []struct{ name, text, rows string }{
+		{"rows.csv", rows.String(), "table()"}, {"rows.jsonl", lines.String(), "json_lines()"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			text := bigtext.FromBytes(c.name, []byte(c.text))
+			s := openSandbox(b, tier, tiers.Config{Inputs: []tiers.Input{{Name: c.name, Text: text}}})
+			defer s.Close()
+			b.SetBytes(int64(len(c.text)))
+			for b.Loop() {
+				runOK(b, s, "assert len(context."+c.rows+".describe()) == 6")
+			}
+		})
+	}
 }
 
 // BenchmarkFork copies a live sandbox that holds some data.

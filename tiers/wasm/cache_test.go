@@ -162,8 +162,8 @@ func TestLeftFolders(t *testing.T) {
 	}
 }
 
-// TestCacheOfOthers rejects a cache in which someone else may have put code.
-func TestCacheOfOthers(t *testing.T) {
+// TestForeignCachesAreRefused rejects a cache in which someone else may have put code.
+func TestForeignCachesAreRefused(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no modes here")
 	}

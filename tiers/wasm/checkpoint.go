@@ -9,7 +9,7 @@ import (
 // checkpoint holds the pages in which a sandbox's memory differs from the image. It is a state
 // to return to, or to copy.
 type checkpoint struct {
-	size    uint64 // of the memory in use
+	size    uint64 // bytes of memory in use
 	texts   []mappedText
 	runs    []span
 	pages   buffer // the runs' bytes, one after another

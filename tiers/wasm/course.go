@@ -14,7 +14,7 @@ import (
 type course struct {
 	random io.Reader     // nil for the system's randomness
 	began  time.Time     // what the next reading of the wall clock shows; zero for the real time
-	ahead  time.Duration // of the wall clock
+	ahead  time.Duration // the wall clock's lead over the real time
 }
 
 // newCourse returns the course that a job specifies.

@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestAJobDecidesOnTheCourse runs snippets twice with the same seeds and times.
-func TestAJobDecidesOnTheCourse(t *testing.T) {
+// TestEqualJobsTakeTheSameCourse runs snippets twice with the same seeds and times.
+func TestEqualJobsTakeTheSameCourse(t *testing.T) {
 	e := readyEngine(t)
 	began := time.Unix(1_500_000_000, 123_456_000)
 	const source = `import os, random, time, uuid

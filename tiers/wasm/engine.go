@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -22,7 +23,20 @@ import (
 )
 
 // imageFormat changes with the way in which the image is prepared, including pykernel.Boot.
-const imageFormat = "6"
+const imageFormat = "7"
+
+// recursion is CPython's limit on recursion through C, as on Linux. Its limit for WASI is half of
+// that, although the guest's stack has room: sort keys that sort, which need the most of it, use
+// 5.3 of its 8 MiB.
+const recursion = 10_000
+
+// wazeroRecursion is the limit under wazero, whose own stack ends between 50 and 100 MB: CPython's
+// limit for WASI. Deterministic sessions have it in both engines, which must agree in them.
+const wazeroRecursion = 5_000
+
+// saveDelay is the time for which the first snippets have the processors to themselves before the
+// cache is written.
+const saveDelay = 100 * time.Millisecond
 
 // engine is the part shared by all sandboxes of a tier: the compiled interpreter, and the image
 // of an interpreter with the Python runtime loaded.
@@ -35,8 +49,10 @@ type engine struct {
 	layout  layout
 	idle    *idleList
 
-	// saving is the work on the cache, which continues while the first snippets run.
+	// saving is the work on the cache. It begins when the first snippets have had the processors to
+	// themselves for a while, or when hurry ends the wait.
 	saving sync.WaitGroup
+	hurry  context.CancelFunc
 
 	isAnnounced bool
 	imageDigest func() string
@@ -50,6 +66,8 @@ type layout struct {
 	// KeyboardInterrupt: it puts the class's address into AsyncExc and sets the
 	// bit in EvalBreaker, as PyThreadState_SetAsyncExc does.
 	EvalBreaker, AsyncBit, AsyncExc, Interrupt uint32
+	// Recursion is the main thread's remaining depth of recursion through C.
+	Recursion uint32
 	// Hot are the pages that every snippet writes.
 	Hot []span
 }
@@ -90,8 +108,11 @@ func (e *engine) start(ctx context.Context) error {
 	}
 	e.options.Log.Debug("wasm tier prepared", "took", time.Since(begun), "cached", isCached)
 
+	wait, hurry := context.WithTimeout(context.Background(), saveDelay)
+	e.hurry = hurry
 	e.saving.Go(func() {
 		defer release()
+		<-wait.Done()
 		e.keepCode()
 		if !isCached {
 			e.keepImage(key)
@@ -194,6 +215,7 @@ func (e *engine) derive(ctx context.Context) error {
 	if e.layout, err = in.readLayout(ctx); err != nil {
 		return err
 	}
+	binary.LittleEndian.PutUint32(prepared[e.layout.Recursion:], recursion)
 	if !e.options.isCounted {
 		if err := in.immortalise(ctx, prepared); err != nil {
 			return err
@@ -262,6 +284,9 @@ func (e *engine) learnHot(ctx context.Context) error {
 
 func (e *engine) close() error {
 	var errs []error
+	if e.hurry != nil {
+		e.hurry()
+	}
 	e.saving.Wait()
 	e.idle.close()
 	if e.program != nil {

@@ -19,7 +19,7 @@ func TestEscape(t *testing.T) {
 func TestEscapeOnWazero(t *testing.T) {
 	skip.Short(t, "make unraced runs it")
 	skip.UnderRace(t)
-	escapes.RunFewTrees(t, warmTierOf(t, "wazero"))
+	escapes.RunFew(t, warmTierOf(t, "wazero"))
 }
 
 // TestEscapeByHostCallsWithoutALimit is the control of the attacks by host calls: if the limit
@@ -32,7 +32,7 @@ func TestEscapeByHostCallsWithoutALimit(t *testing.T) {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			verdict := escapes.Try(t, tier, c, func(cfg *tiers.Config) {
+			verdict := escapes.Try(t, tier, c, func(cfg *tiers.Config, _ string) {
 				cfg.Limits.HostCalls = 0
 				cfg.Functions = append(cfg.Functions, tiers.Function{Name: "secret_function"})
 			})

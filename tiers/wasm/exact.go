@@ -50,7 +50,7 @@ type exactHead struct {
 	Configured    bool   `json:"configured"` // the guest asked for the whole configuration
 	Raw           bool   `json:"raw,omitempty"`
 
-	Size  uint64      `json:"size"`  // of the memory, in bytes
+	Size  uint64      `json:"size"`  // size of the memory, in bytes
 	Pages [][2]uint32 `json:"pages"` // the runs of changed pages, as half-open intervals
 	Texts []exactText `json:"texts,omitempty"`
 }
@@ -255,9 +255,9 @@ func (h *exactHead) compare(here *exactHead) error {
 	return nil
 }
 
-// checkPlaces returns the runs of the pages, after checking that they and the texts lie within
-// the memory without overlapping, and that the memory is within the limit. Each text appears
-// only once: texts do not count towards the limit, and a guest can write into each.
+// checkPlaces returns the runs of the pages, after checking that they and the texts are within the
+// memory and do not overlap, and that the memory is within the limit. Each text appears only once:
+// texts do not count towards the limit, and a guest can write into each.
 func (h *exactHead) checkPlaces(img *image, limit uint64) ([]span, error) {
 	if h.Size%wasmPage != 0 || h.Size < img.size || h.Size > addressSpace {
 		return nil, errDamagedPages

@@ -214,7 +214,7 @@ func TestTheSpaceIsChecked(t *testing.T) {
 		isEnough     bool
 	}{
 		{reach, unix.RLIM_INFINITY, true},
-		{reach, 1 << 44, true}, // of a worker of rlm serve
+		{reach, 1 << 44, true}, // for a worker of rlm serve
 		{reach, 1 << 40, true},
 		{reach, 1<<40 - 1, false},
 		{reach, 20 << 30, false},

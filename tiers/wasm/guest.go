@@ -152,7 +152,9 @@ func (g *guest) save() error {
 func (g *guest) Run(ctx context.Context, s session.Snippet) session.Ending {
 	g.in.watch.peak, g.in.watch.refused = g.in.mem.own(), false
 	g.in.course, g.isRestored = newCourse(s.Job), false
+	endTape := g.beginTape(session.TapeOf(ctx))
 	code, err := g.runConfigured(ctx, s.Source, s.Ordinal<<wire.OrdinalShift)
+	endTape()
 	g.in.course = course{}
 	if g.in.watch.refused {
 		g.accounts.Refuse(tiers.LimitMemory)
@@ -167,6 +169,24 @@ func (g *guest) Run(ctx context.Context, s session.Snippet) session.Ending {
 		},
 		Fuel: g.in.fuelUsed(), PeakMemory: int64(g.in.watch.peak), //nolint:gosec // at most 4 GiB
 	}
+}
+
+// CanRepeat implements [session.Repeater]. Wazero and deterministic guests have their own clocks and
+// randomness, which a tape cannot record.
+func (g *guest) CanRepeat() bool {
+	return g.engine.name == engineAOT && !g.accounts.Config().Deterministic
+}
+
+// beginTape makes the guest use a tape, which may be nil, until end is called.
+func (g *guest) beginTape(t *session.Tape) (end func()) {
+	if t == nil || !g.CanRepeat() {
+		return func() {}
+	}
+	g.accounts.UseTape(t)
+	if g.in.course.random == nil {
+		g.in.course.random = t.Random()
+	}
+	return func() { g.accounts.UseTape(nil) }
 }
 
 // runConfigured runs the guest after fetching changes of the session's configuration.

@@ -108,7 +108,7 @@ func (img *image) fill(runs []span, source io.WriterTo) error {
 	return img.open()
 }
 
-// imageInFile makes an image of an immutable file, and takes ownership of the file.
+// imageInFile makes an image from an immutable file, and takes ownership of the file.
 func imageInFile(file *os.File, offset int64, shown span, size uint64) (*image, error) {
 	img := &image{
 		file: file, size: size, shown: shown, offset: offset, free: map[mappingKind][][]byte{},
@@ -119,7 +119,7 @@ func imageInFile(file *os.File, offset int64, shown span, size uint64) (*image, 
 	return img, nil
 }
 
-// imageInCache makes an image of a cache file. It maps the file, and then verifies it. If the
+// imageInCache makes an image from a cache file. It maps the file, and then verifies it. If the
 // pages of this machine are larger than those of the file, it copies the file instead.
 func imageInCache(size uint64, shown span, f *codecache.File) (*image, error) {
 	if os.Getpagesize() > pageSize {

@@ -23,7 +23,7 @@ func engineOf(tb testing.TB, isCounted bool) *engine {
 // exported is the cost of a sandbox's first export.
 type exported struct {
 	took  time.Duration
-	bytes uint64 // of pages no longer shared with others
+	bytes uint64 // bytes of pages no longer shared with others
 }
 
 // export exports the variables of a new sandbox, as a durable run does after a turn.

@@ -6,18 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-const (
-	wasmPage = 64 << 10
-	// slice is the fuel between two checks of the limits: 0.1 to 0.2 ms of work.
-	slice = 40_000
-)
+const wasmPage = 64 << 10
 
 // instance is one interpreter. After a trap or a kill, only close is allowed. Never close it
 // while the guest runs: that unmaps its memory.
@@ -28,12 +23,12 @@ type instance struct {
 	mem      linearMemory
 	watch    *memoryWatch
 	runFn    function
-	limit    uint64 // of its memory, in bytes
+	limit    uint64 // limit of its memory, in bytes
 	room     uint64 // for texts beyond it
 	texts    []mappedText
 
 	deterministic bool
-	course        course // of the running snippet
+	course        course // the running snippet's course
 	pending       session.Reply
 	stack         [3]uint64
 	threads       threads
@@ -84,6 +79,10 @@ func (e *engine) instantiate(
 		}
 		from.apply(in.mem)
 	}
+	if e.name == engineWazero || accounts.Config().Deterministic {
+		in.setWord(e.layout.Recursion, wazeroRecursion)
+	}
+
 	return in, nil
 }
 
@@ -170,7 +169,7 @@ func (in *instance) run(ctx context.Context, source string, flags int) (code int
 	in.threads.begin(in.runFn)
 	err = in.runFn.call(ctx, in.stack[:])
 	if failed := in.threads.end(); failed != nil {
-		err = failed // main was only told to end
+		err = failed // main only failed because it was asked to end
 	}
 	if err != nil {
 		return in.code, err
@@ -210,7 +209,7 @@ func (in *instance) ask(ctx context.Context, name string, params ...uint64) (uin
 	return uint32(stack[0]), err
 }
 
-// view returns a part of the guest's memory, or false if it lies outside.
+// view returns a part of the guest's memory, or false if it is outside.
 func (in *instance) view(address, length uint32) ([]byte, bool) {
 	memory := in.machine.memory()
 	if end := uint64(address) + uint64(length); end <= uint64(len(memory)) {
@@ -261,7 +260,7 @@ func (in *instance) readLayout(ctx context.Context) (layout, error) {
 		}
 	}
 
-	words, ok := in.view(values[2], 16)
+	words, ok := in.view(values[2], 20)
 	if !ok {
 		return l, io.ErrUnexpectedEOF
 	}
@@ -269,86 +268,8 @@ func (in *instance) readLayout(ctx context.Context) (layout, error) {
 	return layout{
 		Input: values[0], InputSize: values[1],
 		EvalBreaker: word(0), AsyncBit: word(1), AsyncExc: word(2), Interrupt: word(3),
+		Recursion: word(4),
 	}, nil
-}
-
-// fuelUsed returns the exact fuel used: all finished slices and the used part of the current
-// one.
-func (in *instance) fuelUsed() uint64 {
-	return in.burnt + uint64(int64(in.granted)-in.machine.fuel())
-}
-
-// refuel grants the guest its next slice, or the rest of the budget, after it burnt fuel.
-func (in *instance) refuel(burnt uint64) {
-	in.burnt = burnt
-	budget := in.accounts.Limits().Fuel
-	in.granted = slice
-	if budget > in.burnt {
-		in.granted = min(slice, budget-in.burnt)
-	}
-	in.machine.setFuel(int64(in.granted))
-}
-
-// hostYield runs when the guest has used up a slice.
-func hostYield(_ context.Context, in *instance, _ []uint64) {
-	in.refuel(in.fuelUsed()) // a copy may use more fuel than was left in the slice
-	in.accounts.BurnFuel(in.burnt)
-	in.accounts.Yield()
-	runtime.Gosched() // Go cannot interrupt a guest: let the host's other work run
-	in.checkFaults()
-	in.watchLimits()
-}
-
-// preempt runs when a guest has computed for long without a yield: it waited for a processor, or
-// its code uses too little fuel. It changes nothing in the guest, so it raises no
-// KeyboardInterrupt.
-func (in *instance) preempt() {
-	in.accounts.Yield()
-	runtime.Gosched()
-	in.checkFaults()
-	if in.accounts.Watch(func() {}) {
-		panic(errKilled)
-	}
-}
-
-// checkFaults stops a guest whose faults would no longer become traps: see [aot.Program.Check].
-func (in *instance) checkFaults() {
-	if err := in.engine.program.Check(); err != nil {
-		panic(err)
-	}
-}
-
-// watchLimits stops a guest at its limits, or if its caller cancelled the run.
-func (in *instance) watchLimits() {
-	if in.accounts.Watch(in.interrupt) {
-		panic(errKilled)
-	}
-}
-
-// interrupt raises KeyboardInterrupt at the guest's next bytecode boundary, in the running
-// thread. The class is immortal, so writing its address needs no reference.
-func (in *instance) interrupt() {
-	in.isInterrupted = true
-	l := in.engine.layout
-	if at := in.threads.running.address; at != 0 { // the first words of its thread_t
-		l.EvalBreaker = in.word(at)
-		l.AsyncExc = in.word(at + 4)
-	}
-	in.setWord(l.AsyncExc, l.Interrupt)
-	breaker := in.word(l.EvalBreaker)
-	in.setWord(l.EvalBreaker, breaker|l.AsyncBit)
-}
-
-// clearInterrupt withdraws an interrupt that came after its target ended.
-func (in *instance) clearInterrupt() {
-	if !in.isInterrupted {
-		return
-	}
-	in.isInterrupted = false
-	l := in.engine.layout
-	in.setWord(l.AsyncExc, 0)
-	breaker := in.word(l.EvalBreaker)
-	in.setWord(l.EvalBreaker, breaker&^l.AsyncBit)
 }
 
 // word reads a number from the guest's memory. Outside the memory, all numbers are 0.

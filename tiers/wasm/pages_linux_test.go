@@ -54,7 +54,7 @@ func TestPagesAloneBringASessionBack(t *testing.T) {
 	}
 }
 
-// TestRawPagesHaveTheirSize: fewer or more are rejected.
+// TestRawPagesHaveTheirSize: raw pages with too few or too many bytes are rejected.
 func TestRawPagesHaveTheirSize(t *testing.T) {
 	e := readyEngine(t)
 	first := opened(t, e, tiers.Config{})

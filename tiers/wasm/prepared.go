@@ -83,7 +83,7 @@ func drop(u *unpacking) {
 }
 
 // unpackAhead starts to unpack the image while this goroutine unpacks the machine code.
-func (o Options) unpackAhead() { ahead.Store(o.unpack()) }
+func (o Options) unpackAhead() { drop(ahead.Swap(o.unpack())) }
 
 // unpack starts to unpack the image.
 func (o Options) unpack() *unpacking {

@@ -109,6 +109,22 @@ func openInternal(t *testing.T, e *engine) *sandbox {
 	return s.(*sandbox)
 }
 
+func runInternal(t *testing.T, s *sandbox, source string) tiers.Result {
+	t.Helper()
+	r, err := s.Run(t.Context(), tiers.Job{Source: source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func prints(t *testing.T, s *sandbox, source, want string) {
+	t.Helper()
+	if r := runInternal(t, s, source); r.Stdout != want {
+		t.Errorf("%s\nprints %q, want %q (%s %+v)", source, r.Stdout, want, r.Status, r.Exception)
+	}
+}
+
 // compareWithImage compares the memory of an instance, and the memory that it receives when it
 // grows.
 func compareWithImage(t *testing.T, in *instance) {
@@ -144,7 +160,7 @@ func TestARecycledInstanceHasNoFuelOfItsPredecessor(t *testing.T) {
 		if in == nil {
 			t.Fatal("no instance was kept")
 		}
-		in.machine.setFuel(left) // what a predecessor can leave
+		in.machine.setFuel(left) // as a predecessor can leave it
 		in.granted = slice
 		e.idle.put(idleKey{in.limit, 0, true}, in)
 

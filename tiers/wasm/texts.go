@@ -11,7 +11,7 @@ import (
 
 // mappedText is a long text in the memory of a guest, where it is a real str without a copy.
 type mappedText struct {
-	number     int // of the session's text
+	number     int // number of the session's text
 	at         span
 	characters *bigtext.Characters
 }

@@ -46,22 +46,6 @@ func openWithTexts(t *testing.T, e *engine, limits tiers.Limits, widths ...int) 
 	return s.(*sandbox)
 }
 
-func runInternal(t *testing.T, s *sandbox, source string) tiers.Result {
-	t.Helper()
-	r, err := s.Run(t.Context(), tiers.Job{Source: source})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func prints(t *testing.T, s *sandbox, source, want string) {
-	t.Helper()
-	if r := runInternal(t, s, source); r.Stdout != want {
-		t.Errorf("%s\nprints %q, want %q (%s %+v)", source, r.Stdout, want, r.Status, r.Exception)
-	}
-}
-
 const look = "print(isinstance(context, str), len(context), context[::-1][:10])"
 
 const looked = "True 9000000 9876543210\n"

@@ -14,13 +14,14 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/rlmhq/rlm/internal/machine/aot"
+	"github.com/rlmhq/rlm/internal/machine/watchdog/watchwazero"
 )
 
 // wasiRelay answers the rarely used functions of WASI as wazero does, so that a guest sees the
 // same system with every engine. A small module, which wazero interprets, shares the guest's
 // memory and passes each call on to wazero's function.
 type wasiRelay struct {
-	imports []aot.Signature // of the guest
+	imports []aot.Signature // the guest's imports
 
 	mu      sync.Mutex // guards the fields below
 	runtime wazero.Runtime
@@ -35,7 +36,7 @@ func (r *wasiRelay) function(name string) hostFunction {
 	return func(ctx context.Context, in *instance, stack []uint64) {
 		module, err := r.moduleOf(ctx, in)
 		if err == nil {
-			err = wazeroFunction{in, module.ExportedFunction(name)}.call(ctx, stack)
+			err = wazeroFunction{in, watchwazero.Fuel{}, module.ExportedFunction(name)}.call(ctx, stack)
 		}
 		if err != nil {
 			panic(err)

@@ -24,9 +24,12 @@ func TestSuite(t *testing.T) {
 	tiertest.Run(t, warmTier(t), tiertest.Options{Patience: 10 * time.Minute})
 }
 
-// TestSuiteOnWazero is for systems with a different default engine. The guest is the same.
+// TestSuiteOnWazero is for systems with a different default engine. The guest is the same one,
+// whose attacks TestSuite runs in separate sandboxes.
 func TestSuiteOnWazero(t *testing.T) {
 	skip.Short(t, "make unraced runs it")
 	skip.UnderRace(t)
-	tiersuite.Run(t, warmTierOf(t, "wazero"), tiersuite.Options{Patience: 10 * time.Minute, KnownGuest: true})
+	tiersuite.Run(t, warmTierOf(t, "wazero"), tiersuite.Options{
+		Patience: 10 * time.Minute, KnownGuest: true, KnownProcess: true,
+	})
 }

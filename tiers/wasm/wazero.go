@@ -120,21 +120,22 @@ func importForWazero(ctx context.Context, runtime wazero.Runtime) error {
 
 // wazeroMachine is a guest that wazero runs.
 type wazeroMachine struct {
-	in                      *instance
-	module                  api.Module
-	fuelGlobal, stackGlobal api.MutableGlobal
+	in          *instance
+	module      api.Module
+	fuelCount   watchwazero.Fuel
+	stackGlobal api.MutableGlobal
 }
 
 func newWazeroMachine(in *instance, module api.Module) *wazeroMachine {
 	return &wazeroMachine{
 		in: in, module: module,
-		fuelGlobal:  module.ExportedGlobal("fuel").(api.MutableGlobal),
+		fuelCount:   watchwazero.FuelOf(module),
 		stackGlobal: module.ExportedGlobal("__stack_pointer").(api.MutableGlobal),
 	}
 }
 
 func (m *wazeroMachine) function(name string) function {
-	return wazeroFunction{m.in, m.module.ExportedFunction(name)}
+	return wazeroFunction{m.in, m.fuelCount, m.module.ExportedFunction(name)}
 }
 
 func (m *wazeroMachine) memory() []byte {
@@ -148,8 +149,8 @@ func (m *wazeroMachine) grow(pages uint32) bool {
 	return ok
 }
 
-func (m *wazeroMachine) fuel() int64                    { return int64(m.fuelGlobal.Get()) }
-func (m *wazeroMachine) setFuel(units int64)            { m.fuelGlobal.Set(uint64(units)) }
+func (m *wazeroMachine) fuel() int64                    { return m.fuelCount.Left() }
+func (m *wazeroMachine) setFuel(units int64)            { m.fuelCount.Set(units) }
 func (m *wazeroMachine) stackPointer() uint32           { return uint32(m.stackGlobal.Get()) }
 func (m *wazeroMachine) setStackPointer(address uint32) { m.stackGlobal.Set(uint64(address)) }
 
@@ -158,7 +159,8 @@ func (m *wazeroMachine) close() {
 }
 
 type wazeroFunction struct {
-	in *instance
+	in   *instance
+	fuel watchwazero.Fuel
 	api.Function
 }
 
@@ -168,7 +170,7 @@ type boundKey struct{}
 func bound(ctx context.Context) *instance { return ctx.Value(boundKey{}).(*instance) }
 
 func (f wazeroFunction) call(ctx context.Context, stack []uint64) error {
-	err := watchwazero.Call(context.WithValue(ctx, boundKey{}, f.in), f.Function, stack)
+	err := watchwazero.Call(context.WithValue(ctx, boundKey{}, f.in), f.Function, f.fuel, stack)
 	if exit, ok := errors.AsType[*sys.ExitError](err); ok {
 		return exitError{exit.ExitCode()}
 	}

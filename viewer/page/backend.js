@@ -24,8 +24,14 @@ function remote() {
 
   return {
     runs: () => get('runs'),
-    run: (id) => get('run', {id}),
-    texts: (id, node) => get('texts', {id, node}),
+    // run also says how far the browser's clock is ahead of the server's, in milliseconds.
+    run: async (id) => {
+      const reply = await ask('run', {id});
+      const sent = Date.parse(reply.headers.get('Date'));
+      const ahead = Date.now() - sent;
+      return {...await reply.json(), ahead: Math.abs(ahead) > 5000 ? ahead : 0};
+    },
+    texts: (id, nodes) => get('texts', [['id', id], ...nodes.map((node) => ['node', node])]),
     search: (id, text) => get('search', {id, text}),
     hasKey: () => sessionStorage.getItem(keyPlace) !== null,
     useKey: (key) => sessionStorage.setItem(keyPlace, key),
@@ -63,7 +69,7 @@ function embedded(run) {
   return {
     runs: null,
     run: async () => run,
-    texts: async (id, node) => run.texts[node] || [],
+    texts: async (id, nodes) => nodes.flatMap((node) => (run.texts[node] || []).map((text) => ({...text, node}))),
     async search(id, text) {
       const lower = text.toLowerCase();
       const has = (s) => s && s.toLowerCase().includes(lower);

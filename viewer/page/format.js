@@ -35,6 +35,11 @@ function formatTime(ms) {
   return Math.floor(s / 3600) + ' h ' + Math.floor((s % 3600) / 60) + ' min';
 }
 
+// formatAge formats the time of what is not over: it changes every second.
+function formatAge(ms) {
+  return ms < 60000 ? Math.max(Math.floor(ms / 1000), 0) + ' s' : formatTime(ms);
+}
+
 function formatCount(n) {
   if (!n) return '';
   if (n < 10000) return n.toLocaleString('en');
@@ -43,7 +48,7 @@ function formatCount(n) {
 }
 
 function formatUSD(usd, unpriced) {
-  if (!usd) return unpriced ? '?' : '';
+  if (!usd) return unpriced ? 'unknown' : '';
   const text = '$' + (usd < 0.01 ? usd.toFixed(4) : usd < 100 ? usd.toFixed(3) : usd.toFixed(0));
   return unpriced ? text + '+' : text;
 }

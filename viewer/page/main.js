@@ -1,5 +1,5 @@
 const backend = openBackend();
-const pane = byId('part');
+const part = new Part(byId('part'), choose);
 const rows = new Rows(byId('scroll'), byId('space'), choose, toggle);
 const overview = new Overview(byId('overview'), byId('parallel'), choose);
 let model = null;
@@ -7,7 +7,10 @@ let id = null; // of the run
 let stop = () => {}; // following the run
 let hits = [];
 let isFirst = true;
+let lastOpened = ''; // the address of the run in the list
+let ticking; // the timer of a run that goes on
 let listing; // the timer of the list
+let renewing = 0; // changes since what is shown is renewed
 let loaded = 0; // counts what was asked for, so that a late reply is no longer shown
 
 function note(texts) {
@@ -45,6 +48,7 @@ function askForKey(why) {
 // leave ends all that is shown.
 function leave() {
   stop();
+  clearInterval(ticking);
   model = id = null;
   for (const part of ['run', 'runs', 'all', 'leave']) byId(part).hidden = true;
   byId('title').textContent = document.title = 'rlm runs';
@@ -55,18 +59,20 @@ function leave() {
 // place is what the address says: the run and its node.
 function place() {
   const query = new URLSearchParams(location.hash.slice(1));
-  return {run: query.get('run'), node: Math.trunc(Number(query.get('node'))) || 0};
+  const node = query.has('node') ? Math.trunc(Number(query.get('node'))) || 0 : null;
+  return {run: query.get('run'), node};
 }
 
 async function navigate() {
   const {run, node} = place();
   if (backend.runs && run === null) return openList();
   if (model && run === id) {
-    if (rows.chosen !== node) choose(node);
+    if (rows.chosen !== (node ?? 0)) choose(node ?? 0);
     return;
   }
   stop();
   id = run;
+  lastOpened = '#' + new URLSearchParams({run});
   try {
     const data = await backend.run(run);
     if (run === id) openRun(data, node);
@@ -89,6 +95,7 @@ async function openList() {
     isFirst = false;
     showList(items);
     note([]);
+    focusInList(lastOpened);
   } catch (error) {
     fail(error);
   }
@@ -111,6 +118,7 @@ function showList(items) {
   }, 2000);
 }
 
+// openRun shows a run. Of a run that goes on, it shows what is new, unless the address names a node.
 function openRun(data, node) {
   model = new Model(data);
   byId('run').hidden = false;
@@ -119,19 +127,36 @@ function openRun(data, node) {
   byId('leave').hidden = !(backend.hasKey && backend.hasKey());
   rows.hits = new Set();
   showRun();
-  choose(Math.min(Math.max(node, 0), Math.max(model.nodes.length - 1, 0)));
+  part.row = null;
+  choose(Math.min(Math.max(node ?? 0, 0), Math.max(model.nodes.length - 1, 0)), node === null && data.status === 'running');
   byId('scroll').focus({preventScroll: true});
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark('shown')));
   if (['running', 'parked', 'interrupted'].includes(data.status)) follow(data.version);
+  clearInterval(ticking);
+  if (backend.runs) ticking = setInterval(tick, 1000);
+}
+
+// tick shows the times of what goes on.
+function tick() {
+  if (!model || model.status !== 'running') return;
+  model.tick();
+  showSums();
+  rows.draw(true);
+  part.renew(model);
 }
 
 function follow(version) {
   stop = backend.follow(id, version, (change) => {
+    const isLast = rows.chosen === model.rows.at(-1) && part.isAtEnd();
+    const isTreeAtEnd = rows.isAtEnd();
     const changed = model.change(change);
     const last = model.nodes.length - 1;
     if (Math.max(rows.chosen, -1 - rows.chosen) > last) choose(last);
+    else if (isLast && rows.chosen !== model.rows.at(-1)) choose(model.rows.at(-1), true);
     showRun();
-    if (changed.includes(rows.chosen)) showChosen();
+    if (isTreeAtEnd) rows.goToEnd();
+    const shown = new Set(model.partsOf(rows.chosen));
+    if (changed.some((node) => shown.has(node))) renewChosen();
   }, () => note([...model.notes, 'The connection is lost: load the page again to see what is new.']));
 }
 
@@ -141,18 +166,8 @@ function showRun() {
   document.title = visible(model.title || 'A run') + ' – rlm';
   const status = byId('status');
   status.textContent = visible(model.status);
-  status.className = 'status s-' + (isFailure(model) ? 'bad' : model.status === 'running' ? 'run' : 'ok');
-  const sums = byId('sums');
-  sums.replaceChildren();
-  const add = (name, value) => { if (value) sums.append(fact(name, value)); };
-  if (model.nodes.length) {
-    add('time', model.end > 0 ? formatTime(model.end) : '');
-    add('calls', formatCount(model.modelCalls[0]));
-    add('tool calls', formatCount(model.toolCalls[0]));
-    add('tokens', formatCount(model.tokens[0]));
-    add('cost', formatUSD(model.usd[0], model.unpriced[0]));
-    add('problems', formatCount(model.problems[0]));
-  }
+  status.className = 'status ' + statusClass(model);
+  showSums();
   byId('tree').classList.toggle('timeless', !(model.end > 0));
   if (rows.bars === 'time' && !(model.end > 0)) setBars('tokens');
   note(model.notes);
@@ -160,7 +175,22 @@ function showRun() {
   rows.show(model);
 }
 
-function choose(row) {
+function showSums() {
+  const sums = byId('sums');
+  sums.replaceChildren();
+  const add = (name, value) => { if (value) sums.append(fact(name, value)); };
+  if (model.nodes.length) {
+    add('time', model.age >= 0 ? formatAge(model.age) : model.end > 0 ? formatTime(model.end) : '');
+    add('calls', formatCount(model.modelCalls[0]));
+    add('tool calls', formatCount(model.toolCalls[0]));
+    add('tokens', formatCount(model.tokens[0]));
+    add('cost', formatUSD(model.usd[0], model.unpriced[0]));
+    add('problems', formatCount(model.problems[0]));
+  }
+}
+
+// choose shows a row, or its end: what is new in it then appears there.
+function choose(row, atEnd) {
   if (!model || row === undefined || row >= model.nodes.length) return;
   model.reveal(row);
   rows.choose(row);
@@ -168,21 +198,39 @@ function choose(row) {
     const query = backend.runs ? {run: id, node: row} : {node: row};
     history.replaceState(null, '', '#' + new URLSearchParams(query));
   }
-  showChosen();
+  showChosen(atEnd === true);
 }
 
-async function showChosen() {
+async function showChosen(atEnd) {
   const row = rows.chosen;
   const asked = ++loaded;
-  let late = setTimeout(() => showPart(pane, model, row, null), 120);
-  try {
-    const texts = row >= 0 && model.nodes[row].texts ? await backend.texts(id, row) : [];
-    if (asked === loaded) showPart(pane, model, row, texts);
-    if (asked === loaded) pane.scrollTop = 0;
-  } catch (error) {
-    fail(error);
-  }
+  // Meanwhile the page may have gone on to another row, or back to the list.
+  const late = setTimeout(() => { if (model && asked === loaded) part.show(model, row, null); }, 120);
+  await loadPart(row, asked);
   clearTimeout(late);
+  if (atEnd && asked === loaded) part.goToEnd();
+}
+
+async function loadPart(row, asked) {
+  try {
+    const nodes = model.partsOf(row).filter((node) => node === row || model.nodes[node].texts);
+    const texts = nodes.some((node) => model.nodes[node].texts) ? await backend.texts(id, nodes) : [];
+    if (model && asked === loaded) part.show(model, row, texts);
+  } catch (error) {
+    if (asked === loaded) fail(error);
+  }
+}
+
+// renewChosen shows what is new in the chosen row. Changes that arrive meanwhile wait.
+async function renewChosen() {
+  const isAlready = renewing > 0;
+  renewing++;
+  if (isAlready) return;
+  for (let known = 0; known < renewing;) {
+    known = renewing;
+    if (model) await loadPart(rows.chosen, loaded);
+  }
+  renewing = 0;
 }
 
 function toggle(row) {
@@ -265,30 +313,48 @@ function nextTheme() {
 const keys = {
   j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1),
   l: unfold, ArrowRight: unfold, h: foldOrUp, ArrowLeft: foldOrUp, ' ': () => toggle(rows.chosen),
-  Home: () => move(-Infinity), End: () => move(Infinity), PageDown: () => move(rows.page()), PageUp: () => move(-rows.page()),
-  Enter: () => pane.focus(), n: () => nextHit(1), N: () => nextHit(-1),
+  Home: () => move(-Infinity), End: () => choose(model.rows.at(-1), model.status === 'running'),
+  PageDown: () => move(rows.page()), PageUp: () => move(-rows.page()),
+  Enter: () => part.pane.focus(), n: () => nextHit(1), N: () => nextHit(-1),
 };
 const everywhere = {
-  '/': () => byId('search').focus(), '?': () => byId('keys').showModal(), t: nextTheme,
-  e: () => byId('errors').click(), w: () => pane.classList.toggle('nowrap'),
+  '/': () => byId('search').focus(), e: () => byId('errors').click(), w: () => part.pane.classList.toggle('nowrap'),
   b: () => setBars({time: 'usd', usd: 'tokens', tokens: 'time'}[rows.bars]),
+  a: () => { if (backend.runs) byId('all').click(); },
 };
+const always = {'?': () => byId('keys').showModal(), t: nextTheme};
+const inList = {'/': () => byId('filter').focus()};
+for (const key of ['ArrowDown', 'ArrowUp', 'Home', 'End']) inList[key] = () => moveInList(key);
+for (const [key, as] of [['j', 'ArrowDown'], ['k', 'ArrowUp']]) inList[key] = () => moveInList(as);
 
 document.addEventListener('keydown', (e) => {
-  if (e.ctrlKey || e.metaKey || e.altKey || !model || byId('keys').open) return;
-  const field = e.target.closest('input, select');
-  if (e.key === 'Escape') {
-    if (field && field.value) { field.value = ''; search(''); }
-    byId('scroll').focus();
-    return;
-  }
-  if (field && field.type !== 'checkbox') return;
-  const inTree = e.target === byId('scroll') || e.target === document.body || 'jknN'.includes(e.key);
-  const act = Object.hasOwn(everywhere, e.key) ? everywhere[e.key] : inTree && Object.hasOwn(keys, e.key) ? keys[e.key] : null;
+  if (e.ctrlKey || e.metaKey || e.altKey || byId('keys').open || !byId('entry').hidden) return;
+  const field = e.target.closest('input:not([type=checkbox]), select');
+  if (e.key === 'Escape') return escape(field);
+  const isShown = model || !byId('runs').hidden;
+  const act = isShown && find(e, field);
   if (!act) return;
   e.preventDefault();
   act();
 });
+
+// find returns what a key does, or nothing for what the browser does with it.
+function find(e, field) {
+  const has = (map) => Object.hasOwn(map, e.key) && map[e.key];
+  if (field) return !model && field.id === 'filter' && e.key === 'ArrowDown' && inList.ArrowDown;
+  if (!model) return has(always) || has(inList);
+  const inTree = e.target === byId('scroll') || e.target === document.body || 'jknN'.includes(e.key);
+  return has(always) || has(everywhere) || inTree && has(keys);
+}
+
+// escape leaves a field, and leads back to the list or to the tree.
+function escape(field) {
+  if (field && field.value && field.type === 'search') {
+    field.value = '';
+    if (model) search(''); else field.dispatchEvent(new Event('input'));
+  }
+  if (model) byId('scroll').focus(); else focusInList(lastOpened);
+}
 
 // The divider between the panes.
 function setWidth(share) {
@@ -303,9 +369,11 @@ byId('divider').addEventListener('pointermove', (e) => {
   setWidth((e.clientX - box.left) / box.width);
 });
 byId('divider').addEventListener('keydown', (e) => {
-  const now = Number(e.target.getAttribute('aria-valuenow') || 55) / 100;
-  if (e.key === 'ArrowLeft') setWidth(now - 0.05);
-  if (e.key === 'ArrowRight') setWidth(now + 0.05);
+  const now = Number(e.target.getAttribute('aria-valuenow')) / 100;
+  const to = {ArrowLeft: now - 0.05, ArrowRight: now + 0.05, Home: 0, End: 1}[e.key];
+  if (to === undefined) return;
+  e.preventDefault();
+  setWidth(to);
 });
 
 let typing;

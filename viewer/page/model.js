@@ -2,7 +2,10 @@
 const groupFrom = 12;
 
 const isFailure = (n) => n.status && !['running', 'answered', 'interrupted', 'unknown', 'ok', 'synthesised', 'parked'].includes(n.status);
+const statusClass = (n) => 's-' + (isFailure(n) ? 'bad' : n.status === 'running' ? 'run' : 'ok');
 const isProblem = (n) => isFailure(n) || ['retry', 'refusal', 'warning', 'waiting'].includes(n.kind);
+
+const maxParts = 200; // rows whose texts one row shows
 
 // Model is a run as a tree, and which rows of it are shown. A row is the number of a node, or
 // -1 - N for the group of all calls of node N.
@@ -12,6 +15,7 @@ class Model {
     this.status = run.status;
     this.notes = run.notes || [];
     this.nodes = run.nodes;
+    this.began = run.began ? Date.parse(run.began) + (run.ahead || 0) : NaN; // on the browser's clock
     this.folded = new Map(); // by row, only what the reader has decided
     this.only = null; // the nodes that a filter leaves, with those above them
     this.count();
@@ -32,11 +36,15 @@ class Model {
     this.toolCalls = new Float64Array(n);
     this.unpriced = new Float64Array(n);
     this.end = 0;
+    this.isTimed = false;
     const last = new Int32Array(n).fill(-1);
     for (let i = 0; i < n; i++) {
       const node = this.nodes[i];
       const p = node.parent;
-      if (node.start >= 0) this.end = Math.max(this.end, node.start + Math.max(node.elapsed, 0));
+      if (node.start >= 0) {
+        this.isTimed = true;
+        this.end = Math.max(this.end, node.start + Math.max(node.elapsed, 0));
+      }
       this.usd[i] = node.usd || 0;
       this.tokens[i] = (node.in || 0) + (node.out || 0);
       this.modelCalls[i] = node.calls || 0;
@@ -60,6 +68,51 @@ class Model {
       this.unpriced[p] += this.unpriced[i];
       this.problems[p] += this.problems[i] + (isProblem(this.nodes[i]) ? 1 : 0);
     }
+    this.tick();
+  }
+
+  // tick takes the time of a run that goes on.
+  tick() {
+    this.age = this.status === 'running' && this.began <= Date.now() ? Date.now() - this.began : -1;
+    if (this.isTimed) this.end = Math.max(this.end, this.age);
+  }
+
+  // isGoing reports whether the time of a node grows.
+  isGoing(node) {
+    return node.status === 'running' && !(node.elapsed >= 0) && node.start >= 0 && this.age >= node.start;
+  }
+
+  formatElapsed(node) {
+    return this.isGoing(node) ? formatAge(this.age - node.start) : formatTime(node.elapsed);
+  }
+
+  // partsOf returns the nodes whose texts a row shows: its own, those of a turn's replies and
+  // snippets, and those of a loop's last turns.
+  partsOf(row) {
+    if (row < 0) return [];
+    const {kind} = this.nodes[row];
+    const below = kind === 'turn' ? this.partsOfTurn(row) : kind === 'loop' ? this.partsOfLoop(row) : [];
+    const parts = [row, ...below.slice(1 - maxParts)];
+    parts.leftOut = below.length >= maxParts;
+    return parts;
+  }
+
+  partsOfTurn(row) {
+    const parts = [];
+    for (let c = this.first[row]; c >= 0; c = this.next[c]) {
+      if (['reply', 'snippet', 'answer'].includes(this.nodes[c].kind)) parts.push(c);
+    }
+    return parts;
+  }
+
+  partsOfLoop(row) {
+    const parts = this.partsOfTurn(row); // of a run without turns
+    for (let c = this.first[row]; c >= 0; c = this.next[c]) {
+      if (this.nodes[c].kind !== 'turn') continue;
+      parts.push(c);
+      for (const part of this.partsOfTurn(c)) if (this.nodes[part].kind !== 'answer') parts.push(part); // the loop has it
+    }
+    return parts;
   }
 
   isFolded(row) {

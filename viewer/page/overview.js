@@ -9,9 +9,35 @@ class Overview {
       const node = this.model.nodes.findIndex((n) => isLeaf(n) && n.start <= at && n.start + n.elapsed >= at);
       if (node >= 0) choose(node);
     });
+    canvas.addEventListener('keydown', (e) => {
+      const by = {ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, Home: -Infinity, End: Infinity}[e.key];
+      if (!by) return;
+      e.preventDefault();
+      this.move(by, choose);
+    });
+  }
+
+  // move chooses another model call, in the order of their times.
+  move(by, choose) {
+    const calls = [];
+    this.model.nodes.forEach((n, i) => { if (isLeaf(n)) calls.push(i); });
+    calls.sort((a, b) => this.model.nodes[a].start - this.model.nodes[b].start || a - b);
+    if (!calls.length) return;
+    this.at = Math.min(Math.max((this.at ?? -1) + by, 0), calls.length - 1);
+    const {canvas} = this;
+    canvas.setAttribute('aria-valuemax', calls.length);
+    canvas.setAttribute('aria-valuenow', this.at + 1);
+    const n = this.model.nodes[calls[this.at]];
+    canvas.setAttribute('aria-valuetext', `call ${this.at + 1} of ${calls.length}, after ${formatTime(n.start)}`);
+    choose(calls[this.at]);
   }
 
   show(model) {
+    if (this.model !== model) {
+      this.at = undefined; // the call that a key chose last
+      for (const name of ['max', 'now']) this.canvas.setAttribute('aria-value' + name, 0);
+      this.canvas.removeAttribute('aria-valuetext');
+    }
     this.model = model;
     this.box.hidden = !(model.end > 0);
     this.draw();

@@ -5,7 +5,7 @@ const maxHeight = 16000000; // pixels; browsers cannot scroll much more
 
 const icons = {
   loop: '◎', turn: '▸', reply: '✎', snippet: '❯', call: '⇢', answer: '✔', retry: '↻', refusal: '⊘', warning: '!',
-  waiting: '…', verdict: '⚖', compaction: '⇲', foresight: '≈', step: '•', tool: '⚒', decision: '⚖',
+  waiting: '…', verdict: '⚖', compaction: '⇲', foresight: '≈', step: '•', tool: '⚒', decision: '⚖', note: 'i',
 };
 
 class Rows {
@@ -89,7 +89,8 @@ class Rows {
     row.setAttribute('role', 'treeitem');
     row.parts = {};
     const cell = make('div', 'c-part');
-    for (const name of ['twist', 'icon', 'title', 'model', 'tier']) cell.append(row.parts[name] = make('span', name));
+    for (const name of ['twist', 'icon', 'kind', 'title', 'model', 'tier']) cell.append(row.parts[name] = make('span', name));
+    for (const name of ['twist', 'icon']) row.parts[name].setAttribute('aria-hidden', true);
     const bar = make('div', 'c-bar');
     bar.append(row.parts.bar = make('div', 'bar'));
     row.append(cell, bar);
@@ -112,12 +113,12 @@ class Rows {
     element.setAttribute('aria-selected', chosen);
     element.setAttribute('aria-posinset', place + 1);
     element.setAttribute('aria-setsize', m.rows.length);
-    element.setAttribute('aria-label', d.label);
     parts.twist.hidden = !d.unfolds;
     if (d.unfolds) element.setAttribute('aria-expanded', !d.folded); else element.removeAttribute('aria-expanded');
     parts.twist.textContent = d.folded ? '▸' : '▾';
     element.firstChild.style.paddingInlineStart = 6 + Math.min(m.depths[place], 24) * 16 + 'px';
     parts.icon.textContent = d.icon;
+    parts.kind.textContent = d.kind + ' ';
     parts.title.textContent = d.title;
     parts.model.textContent = d.model;
     parts.tier.textContent = d.tier;
@@ -139,14 +140,13 @@ class Rows {
     const title = visible(n.title || (n.status === 'running' ? 'running' : n.kind));
     const status = n.status && n.status !== 'running' && n.kind !== 'loop' ? visible(n.status) : '';
     return {
-      className: kind, icon: failed && kind !== 'loop' ? '✘' : icons[kind] || '·', title, unfolds, folded: m.isFolded(row),
+      className: kind, icon: isFailure(n) && kind !== 'loop' ? '✘' : icons[kind] || '·', title, unfolds, folded: m.isFolded(row),
       problem: failed, running: n.status === 'running',
       model: visible(n.model && n.kind !== 'turn' && n.kind !== 'loop' ? n.model.replace(/^.*\//, '') : ''),
       tier: visible([n.tier, status, n.kind === 'loop' && row > 0 ? n.status : ''].filter(Boolean).join(' · ')),
-      time: formatTime(n.elapsed), tokens: formatCount(tokens), usd: formatUSD(m.usd[row], m.unpriced[row]),
+      time: m.formatElapsed(n), tokens: formatCount(tokens), usd: formatUSD(m.usd[row], m.unpriced[row]),
       start: n.start, elapsed: n.elapsed, share: this.share(row),
-      label: [n.kind, title, n.status, n.tier && 'tier ' + n.tier, formatTime(n.elapsed), tokens && formatCount(tokens) + ' tokens',
-        formatUSD(m.usd[row])].filter(Boolean).join(', '),
+      kind: visible(n.kind) + (n.status === 'running' ? ', running:' : failed ? ', a problem:' : ':'),
     };
   }
 
@@ -168,12 +168,13 @@ class Rows {
     const ok = m.calls[parent] - failed - running;
     const title = `${m.calls[parent].toLocaleString('en')} calls: ${ok} ok` + (failed ? `, ${failed} failed` : '') +
       (running ? `, ${running} running` : '');
-    const elapsed = start >= 0 ? end - start : -1;
+    const isGoing = running > 0 && start >= 0 && m.age >= start;
+    const elapsed = isGoing ? m.age - start : start >= 0 ? end - start : -1;
     return {
       className: 'calls', icon: '⇶', title, unfolds: true, folded: m.isFolded(-1 - parent), problem: failed > 0,
-      running: running > 0, model: visible((model || '').replace(/^.*\//, '')), tier: '', time: formatTime(elapsed),
+      running: running > 0, model: visible((model || '').replace(/^.*\//, '')), tier: '', time: isGoing ? formatAge(elapsed) : formatTime(elapsed),
       tokens: formatCount(tokens), usd: formatUSD(usd, unpriced), start, elapsed,
-      share: this.bars === 'usd' ? usd / m.usd[0] : tokens / m.tokens[0], label: title,
+      share: this.bars === 'usd' ? usd / m.usd[0] : tokens / m.tokens[0], kind: 'calls:',
     };
   }
 
@@ -217,6 +218,16 @@ class Rows {
     const y = place * rowHeight;
     if (y < this.scroll.scrollTop) this.scroll.scrollTop = y;
     else if (y + rowHeight > this.scroll.scrollTop + view) this.scroll.scrollTop = y + rowHeight - view;
+  }
+
+  isAtEnd() {
+    const {scrollTop, clientHeight, scrollHeight} = this.scroll;
+    return scrollTop > 0 && scrollTop + clientHeight >= scrollHeight - 4;
+  }
+
+  goToEnd() {
+    this.drawNow();
+    this.scroll.scrollTop = this.scroll.scrollHeight;
   }
 
   page() { return Math.max(1, Math.floor(this.scroll.clientHeight / rowHeight) - 1); }

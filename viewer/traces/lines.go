@@ -12,8 +12,8 @@ import (
 const (
 	maxLine   = 16 << 20 // bytes
 	maxValues = 200_000  // objects and lists of one line: each costs more than its text
-	maxBytes  = 1 << 30  // of all files
-	maxNotes  = 20       // of one file
+	maxBytes  = 1 << 30  // size of all files
+	maxNotes  = 20       // per file
 )
 
 // Lines reads files of lines. Its limits apply to all of them together.

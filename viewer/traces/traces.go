@@ -21,7 +21,7 @@ import (
 // Limits on a record.
 const (
 	MaxLoops = 10_000
-	MaxTurns = 10_000 // of one loop
+	MaxTurns = 10_000 // per loop
 
 	maxDepth = 32
 	maxText  = 20_000 // characters of an event; loops write fewer

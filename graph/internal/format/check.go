@@ -11,9 +11,9 @@ import (
 // The limits on a record. A graph that needs more contains documents, which belong in files.
 const (
 	maxRecord     = 16 << 20 // bytes of a line, a row or an element
-	maxDepth      = 64       // of lists, maps and elements within one another
-	maxProperties = 10_000   // of a node or an edge, and the elements of a map
-	maxLabels     = 64       // of a node
+	maxDepth      = 64       // maximum nesting of lists, maps and elements
+	maxProperties = 10_000   // per node or edge, and elements per map
+	maxLabels     = 64       // per node
 	maxID         = 4096     // bytes
 	maxName       = 1024     // bytes of a label, a type or a property's name
 )
@@ -22,7 +22,7 @@ const (
 type reading struct {
 	Options
 	sink Sink
-	line int // of the record
+	line int // the record's line
 }
 
 // node completes and checks a node, and passes it on.

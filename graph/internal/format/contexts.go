@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// The work for JSON-LD contexts is measured in bytes of contexts read. A document may cause
-// freeContexts, plus contextRatio times its own bytes.
+// The work for JSON-LD contexts is measured in bytes of contexts read. A document may cause work of
+// freeContexts bytes, plus contextRatio times its own size.
 const (
 	freeContexts = 8 << 20
 	contextRatio = 64
@@ -40,14 +40,14 @@ type contexts struct {
 	last  string // the last complete text
 	key   string // the key of the value that begins
 	open  []container
-	sizes map[string]int64 // of scoped contexts, by their terms
+	sizes map[string]int64 // the sizes of scoped contexts, by term
 
 	isLate bool // a context that has another one comes after what it changes
 }
 
 // container is an open object or list.
 type container struct {
-	key       string // of the member that contains it
+	key       string // the key of the member that contains it
 	isList    bool
 	isContext bool  // it is a @context, or inside one
 	scopes    bool  // it is a @context within another

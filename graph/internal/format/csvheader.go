@@ -29,11 +29,11 @@ var roles = map[string]role{
 
 // column is a column of CSV: "age:int", "tags:string[]", "movieId:ID(Movie)", ":TYPE".
 type column struct {
-	name  string // of the property, empty if the column is not a property
+	name  string // the property's name; empty if the column is not a property
 	role  role
 	kind  kind
 	list  bool
-	space string // of identifiers
+	space string // the ID space; nodes in two spaces may have the same identifier
 }
 
 // inSpace returns the identifier of a node. Nodes in two spaces may have the same one.

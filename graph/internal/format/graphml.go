@@ -18,7 +18,7 @@ type graphML struct {
 	depth int
 	// open are the nodes and edges that have not ended yet, outermost first.
 	open       []*element
-	undirected []bool // of the open graphs
+	undirected []bool // the default of each open graph
 	key        *graphKey
 	data       *data
 }
@@ -42,7 +42,7 @@ type element struct {
 // data is the content of an element data or default.
 type data struct {
 	key    *graphKey
-	inside int // open elements in it
+	inside int // number of open elements inside
 	label  bool
 	text   strings.Builder
 }

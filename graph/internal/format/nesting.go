@@ -82,7 +82,7 @@ type nesting struct {
 	subset  bool   // a bracket of a document type is open
 	recent  []byte // the last bytes of a token of XML
 
-	attributes int   // of the current tag and all open elements
+	attributes int   // attributes of the current tag and all open elements
 	around     int   // only those of the open elements
 	outside    []int // for each open element, those of the elements around it
 }

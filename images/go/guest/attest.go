@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// attestation is what this process sees around it, in the form that tier docker reads.
+// attestation describes the surroundings of this process, in the form that tier docker reads.
 type attestation struct {
 	Status     map[string]string   `json:"status"`
 	PID        int                 `json:"pid"`

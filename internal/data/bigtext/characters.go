@@ -238,8 +238,8 @@ func (c *Characters) reserve() error {
 	return reserve(c.File, c.fileSize())
 }
 
-// piece is the number of bytes that are encoded at once: together with their characters, they fit
-// into a processor's cache.
+// piece is the number of bytes that are encoded in one step: together with their characters, they
+// fit into a processor's cache.
 const piece = 64 << 10
 
 // encodeCharacters writes the characters of b to out and returns their length in bytes.

@@ -17,7 +17,7 @@ type classes struct {
 	n     int     // number of classes, without end
 	end   int     // the class of the end of the range: n
 	rep   []rune  // one character of each class
-	attr  []uint8 // of each class, and of end: what assertions see
+	attr  []uint8 // attributes of each class, and of end, that assertions check
 	ascii [128]uint16
 	wide  [][]uint16 // by r>>8, then r&0xFF; pages are shared
 	// uniform reports whether all characters above ASCII are of class other.
@@ -251,7 +251,7 @@ func (c *classes) at(data []byte, p, hi int64) (class int, width int64) {
 }
 
 // before returns what assertions see before p, in a range that starts at lo. It reads only one
-// byte: assertions see nothing but ASCII.
+// byte: assertions see only ASCII.
 func before(data []byte, lo, p int64) uint8 {
 	switch {
 	case p <= lo:

@@ -20,7 +20,7 @@ import (
 // ended before its character.
 type dfa struct {
 	re     *Regexp
-	shift  uint // of state numbers in trans
+	shift  uint // shifts state numbers to indices of trans
 	trans  []uint32
 	states []dstate
 	ids    map[string]uint32

@@ -258,6 +258,10 @@ func (d *Dir) Text(ctx context.Context, name string) (*Text, error) {
 	return t, d.trim(maxOpen)
 }
 
+// KeepsOpen reports whether Text closes no text because of another: the directory has few files,
+// and they are on this machine.
+func (d *Dir) KeepsOpen() bool { return d.foreign == nil && len(d.names) <= maxOpen }
+
 // Bytes returns the file name, one of Names, unchanged: it bypasses the selection's Load. The
 // caller closes it.
 func (d *Dir) Bytes(ctx context.Context, name string) (*Text, error) {

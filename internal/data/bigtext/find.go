@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// nearSize is how many bytes Find and RFind search before they start workers.
+// nearSize is the number of bytes that Find and RFind search before they start workers.
 const nearSize = 256 << 10
 
 // Find returns the offset of the first occurrence of needle in [a,b), like str.find, or -1. A

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+
+	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
 // Handed is the information about a text, besides its bytes, that another process of this program
@@ -15,6 +17,9 @@ type Handed struct {
 	Encoding string        `json:"encoding,omitempty"`
 	Sections []Section     `json:"sections,omitempty"`
 	Tables   []HandedTable `json:"tables,omitempty"`
+	Pages    bool          `json:"pages,omitempty"` // they can be drawn
+
+	CSV tables.Options `json:"csv,omitzero"`
 }
 
 // HandedTable is a Table without its rows.
@@ -26,18 +31,19 @@ type HandedTable struct {
 
 // HandOver describes the text for Receive in another process.
 func (t *Text) HandOver() Handed {
-	h := Handed{t.name, t.kind, t.binary, t.encoding, t.sections, nil}
+	h := Handed{t.name, t.kind, t.binary, t.encoding, t.sections, nil, t.HasPages(), t.csv}
 	for _, table := range t.Tables() {
 		h.Tables = append(h.Tables, HandedTable{table.Name, table.Columns, table.Rows})
 	}
 	return h
 }
 
-// Receive returns the text with the bytes of a file that no one writes to, and takes ownership of
-// the file. The original is the text that it was decoded from, or nil; Receive takes ownership of
-// it as well. read returns the rows of tables.
+// Receive returns the text with the bytes of a file that no process writes to, and takes ownership
+// of the file. The original is the text that it was decoded from, or nil; Receive takes ownership
+// of it as well. read returns the rows of tables, draw pictures of pages.
 func Receive(
 	h Handed, file *os.File, original *Text, read func(ctx context.Context, table int) (*Text, error),
+	draw PageDrawer,
 ) (*Text, error) {
 	t, err := fromFile(h.Name, file)
 	if err != nil {
@@ -51,15 +57,19 @@ func Receive(
 		t.OwnOriginal(original)
 	}
 	t.kind, t.binary, t.encoding, t.sections = h.Kind, h.Binary, h.Encoding, h.Sections
-	var tables []Table
+	t.csv = h.CSV
+	if h.Pages {
+		t.draw = draw
+	}
+	var list []Table
 	for i, table := range h.Tables {
-		tables = append(tables, Table{
+		list = append(list, Table{
 			Name: table.Name, Columns: table.Columns, Rows: table.Rows,
 			Read: func(ctx context.Context) (*Text, error) { return read(ctx, i) },
 		})
 	}
-	if len(tables) > 0 {
-		t.MarkTables(tables)
+	if len(list) > 0 {
+		t.MarkTables(list)
 	}
 	return t, nil
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
 // Kind is the apparent kind of a text.
@@ -42,17 +44,26 @@ func init() {
 	}
 }
 
-// sniffKind determines the kind from the extension of name and the first 64 KiB of b. Only the
-// bytes decide whether a text is binary.
+// sniffKind determines the kind from the extension of name and the first 64 KiB of b. The bytes
+// decide whether a text is binary, and whether a .json or .txt is a table.
 func sniffKind(name string, b []byte) Kind {
+	isCut := len(b) > sniffSize
 	b = b[:min(len(b), sniffSize)]
-	if looksBinary(b) {
+	if looksBinary(b) && !isTextWithNULs(name, b) {
 		return KindBinary
 	}
-	if k, ok := kindByExtension[strings.ToLower(filepath.Ext(name))]; ok {
-		return k
+	content := bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\uFEFF")))
+	extension := strings.ToLower(filepath.Ext(name))
+	kind, isKnown := kindByExtension[extension]
+	switch {
+	case !isKnown:
+		return kindByContent(content, isCut)
+	case kind == KindJSON && isJSONLines(content):
+		return KindJSONL // many programs name it so
+	case extension == ".txt" && (isJSONLines(content) || tables.IsCSV(content, isCut)):
+		return kindByContent(content, isCut)
 	}
-	return kindByContent(bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\uFEFF"))))
+	return kind
 }
 
 // looksBinary reports whether more than one byte in 1000 is NUL (as in UTF-16, which is
@@ -65,11 +76,21 @@ func looksBinary(b []byte) bool {
 	return invalid*10 > int64(len(b))
 }
 
+// isTextWithNULs reports whether a file is a text by its name and, apart from a few NULs, by its
+// bytes. Programs that fill fields with NULs write such tables.
+func isTextWithNULs(name string, b []byte) bool {
+	if _, isKnown := kindByExtension[strings.ToLower(filepath.Ext(name))]; !isKnown {
+		return false
+	}
+	nuls := bytes.Count(b, []byte{0})
+	_, invalid, _ := countDecoded(b)
+	return nuls*8 <= len(b) && invalid == 0
+}
+
 // kindByContent determines the kind of a text from its beginning b, if the extension is not
 // conclusive.
-func kindByContent(b []byte) Kind {
+func kindByContent(b []byte, isCut bool) Kind {
 	head := strings.ToLower(string(b[:min(len(b), 512)]))
-	line, rest, _ := bytes.Cut(b, []byte("\n"))
 	switch {
 	case len(b) == 0:
 		return KindText
@@ -79,16 +100,22 @@ func kindByContent(b []byte) Kind {
 		return KindXML
 	case strings.HasPrefix(head, "#!"):
 		return KindCode
-	case isObject(line) && isObject(firstLine(bytes.TrimSpace(rest))):
+	case isJSONLines(b):
 		return KindJSONL
 	case b[0] == '{' && strings.ContainsAny(head, `"}`),
 		b[0] == '[' && strings.ContainsAny(head[1:], `{["]`):
 		return KindJSON
-	case looksCSV(b):
+	case looksCSV(b), tables.IsCSV(b, isCut):
 		return KindCSV
 	}
 
 	return KindText
+}
+
+// isJSONLines reports whether the first two lines are objects.
+func isJSONLines(b []byte) bool {
+	line, rest, _ := bytes.Cut(b, []byte("\n"))
+	return isObject(line) && isObject(firstLine(bytes.TrimSpace(rest)))
 }
 
 func firstLine(b []byte) []byte {

@@ -18,12 +18,12 @@ type needle struct {
 }
 
 const (
-	// headSize is how many bytes bytes.Index compares at once on every processor.
+	// headSize is the number of bytes that bytes.Index compares at once on every processor.
 	headSize = 31
-	// compareStep is how many bytes of a needle are compared at once.
+	// compareStep is the number of bytes of a needle that are compared at once.
 	compareStep = 1 << 10
-	// needlePatience is how many bytes may be compared in vain, in addition to as many as were
-	// searched.
+	// needlePatience is the number of bytes that may be compared without a match, in addition to
+	// the number of bytes searched.
 	needlePatience = 1 << 16
 )
 
@@ -167,7 +167,7 @@ func (n *needle) rolling(ctx context.Context) (*rolling, error) {
 	return r, err
 }
 
-// hashStep is how many bytes are hashed between two checks of the context.
+// hashStep is the number of bytes that are hashed between two checks of the context.
 const hashStep = 1 << 16
 
 // rolling is the hash of a text, with the data to hash windows of the same length: the bytes are

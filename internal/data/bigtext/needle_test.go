@@ -107,7 +107,7 @@ func TestHostileNeedlesTakeTimeInProportion(t *testing.T) {
 	}
 }
 
-// TestLongNeedlesEndWithTheContext: a search ends in the middle.
+// TestLongNeedlesEndWithTheContext: a search for a long needle ends when its context is cancelled.
 func TestLongNeedlesEndWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)

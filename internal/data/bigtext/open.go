@@ -97,7 +97,7 @@ func Spool(ctx context.Context, r io.Reader, bound int64) (*Text, error) {
 	return spoolAs(ctx, "stdin", r, bound)
 }
 
-// spaceStep is how many bytes a copy grows between two checks of the free space.
+// spaceStep is the number of bytes by which a copy grows between two checks of the free space.
 const spaceStep = 64 << 20
 
 func spoolAs(ctx context.Context, name string, r io.Reader, bound int64) (*Text, error) {

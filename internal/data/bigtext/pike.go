@@ -13,7 +13,7 @@ type pike struct {
 	re        *Regexp
 	now, then threads
 	seen      sparse
-	cap       []int64 // of the current thread
+	cap       []int64 // the current thread's captures
 	match     []int64
 	noEmpty   int64 // an empty match here does not count; -1: nowhere
 }
@@ -24,8 +24,8 @@ type threads struct {
 	caps []int64
 }
 
-// pikeStep is how many group ends are copied, or 64 times how many characters are read, between two
-// checks of the context.
+// pikeStep is the number of group ends that are copied, or 64 times the number of characters
+// that are read, between two checks of the context.
 const pikeStep = 1 << 20
 
 func newPike(re *Regexp) *pike {

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// searchStep is how many bytes are searched between two checks of the context.
+// searchStep is the number of bytes that are searched between two checks of the context.
 const searchStep = 1 << 20
 
 // search searches for one needle of at least one byte.
 type search struct {
 	t      *Text
-	data   []byte // of t
+	data   []byte // the bytes of t
 	needle []byte
 	look   *needle
 	raw    bool // the needle contains invalid bytes, so each match needs a check

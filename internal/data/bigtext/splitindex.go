@@ -10,8 +10,8 @@ import (
 
 const (
 	maxSplitIndexes = 8
-	// smallRange is the size in bytes up to which a range is split anew for each question, rather
-	// than through an index of the whole text that is not built yet.
+	// smallRange is the size in bytes up to which a range is split again for each question, rather
+	// than by building an index of the whole text.
 	smallRange = 64 << 10
 )
 
@@ -36,7 +36,7 @@ type splitKey struct {
 type splitCache struct {
 	mu   sync.Mutex
 	all  []*splitIndex
-	sums []cutSums // of the ranges split last
+	sums []cutSums // the ranges that were split last
 }
 
 // cutSums is the information about a split range that does not depend on a part.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Table is a table of the file that a text was made from, such as a sheet.
+// Table is one table of the file behind a text, such as a sheet of a workbook.
 type Table struct {
 	Name    string // empty if the file has only one
 	Columns []Column
@@ -31,7 +31,7 @@ func (t *Text) MarkTables(tables []Table) {
 	set := &tableSet{tables, map[int]*Text{}, make(chan struct{}, 1)}
 	t.tables = set
 	t.Own(func() error {
-		set.turn <- struct{}{} // for ever
+		set.turn <- struct{}{} // not released: no table is read again
 		var errs []error
 		for _, text := range set.texts {
 			errs = append(errs, text.Close())

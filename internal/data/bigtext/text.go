@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
 // Sizes in bytes. Tests make them small, so that small texts have many blocks and chunks.
@@ -26,11 +28,13 @@ type Text struct {
 	free   func() error
 	kind   Kind
 
-	sections []Section // of the original document
-	tables   *tableSet // of the file; may be nil
+	sections []Section      // sections of the original document
+	csv      tables.Options // how the text is written, if it is CSV
+	tables   *tableSet      // the file's tables; may be nil
+	draw     PageDrawer     // draws the document's pages; may be nil
 
 	original *Text  // the text before decoding; nil if nothing was decoded
-	encoding string // of the original; empty for UTF-8
+	encoding string // the original encoding; empty for UTF-8
 	binary   bool   // the bytes are not decoded
 
 	refs   atomic.Int64 // users of data, plus one until Close
@@ -80,6 +84,12 @@ func (t *Text) File() *os.File { return t.file }
 
 // Kind returns the apparent kind of the text, determined by its extension and its beginning.
 func (t *Text) Kind() Kind { return t.kind }
+
+// MarkCSV sets how the text is written, if it is CSV. Call it before the text is used.
+func (t *Text) MarkCSV(o tables.Options) { t.csv = o }
+
+// CSV returns the options that MarkCSV set.
+func (t *Text) CSV() tables.Options { return t.csv }
 
 // Close releases the mapping once the calls that use it have returned. A second Close does nothing.
 // Slices of a closed text must not be read any more.

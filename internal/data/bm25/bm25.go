@@ -28,7 +28,7 @@ type posting struct{ passage, count int32 }
 type index struct {
 	postings map[string][]posting
 	stems    map[string]string
-	lengths  []int32 // of each passage, in terms
+	lengths  []int32 // the length of each passage, in terms
 	total    int64
 }
 

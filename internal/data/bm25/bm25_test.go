@@ -161,7 +161,7 @@ func TestTextsAreCutIntoPassages(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOutIsCounted(t *testing.T) {
+func TestLeftOutHitsAreCounted(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"a.txt":       "some text",
 		"empty.txt":   "",

@@ -29,7 +29,7 @@ var dataFile []byte
 //go:embed engine/manifest.json
 var manifestFile []byte
 
-var files = rustmodule.Files{Manifest: manifestFile, Code: codeFile, Data: dataFile}
+var files = rustmodule.Link(rustmodule.Files{Manifest: manifestFile, Code: codeFile, Data: dataFile})
 
 // Kind is the format of a document.
 type Kind string
@@ -44,6 +44,8 @@ const (
 	Mailbox  Kind = "mbox"
 	HTML     Kind = "html"
 	Notebook Kind = "ipynb"
+	// SpreadsheetXML is a workbook of Excel 2003 in one XML text.
+	SpreadsheetXML Kind = "spreadsheetml"
 )
 
 // Options configure where caches are and how slow work is reported.

@@ -180,9 +180,13 @@ func TestDocumentsThatAreTexts(t *testing.T) {
 			documents.Notebook, `{"cells": [{"cell_type": "markdown", "source": ["# A\n", "b"]},
 				{"cell_type": "code", "source": "f()", "outputs": [{"output_type": "stream", "text": ["o1\n"]},
 				{"output_type": "error", "ename": "KeyError", "evalue": "'k'"},
+				{"output_type": "error", "ename": "ZeroDivisionError", "evalue": "by zero", "traceback":
+					["\u001b[0;31m-----\u001b[0m", "Cell \u001b[1;32mIn[1], line 7\u001b[0m",
+						"ZeroDivisionError: by zero"]},
 				{"data": {"image/png": "aaaa", "text/plain": "<Figure>"}}]}], "nbformat": 4}`,
 			[]string{
-				"2 cells", "# A", "b", "```python", "f()", "o1", "KeyError: 'k'", "Figure", "[picture: png]",
+				"2 cells", "# A", "b", "```python", "f()", "o1", "KeyError: 'k'",
+				"```\n-----\nCell In[1], line 7\nZeroDivisionError: by zero\n```", "Figure", "[picture: png]",
 			},
 			"aaaa",
 		},
@@ -310,8 +314,8 @@ func TestSectionsAreParts(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOutIsSaid reads texts that cannot be read completely, or at all.
-func TestWhatIsLeftOutIsSaid(t *testing.T) {
+// TestNotesNameLeftOutParts reads texts that cannot be read completely, or at all.
+func TestNotesNameLeftOutParts(t *testing.T) {
 	odt := func(content string) []byte {
 		return packed(t, map[string][]byte{
 			"mimetype": []byte("application/vnd.oasis.opendocument.text"), "content.xml": []byte(content),

@@ -62,8 +62,8 @@ func TestErrorsOfTheTextEndAConversion(t *testing.T) {
 	}
 }
 
-// FuzzConvert changes documents. Whatever they become, the module ends within its bounds and
-// answers in the right format.
+// FuzzConvert changes documents. For each changed document, the module must end within its bounds
+// and answer in the right format.
 func FuzzConvert(f *testing.F) {
 	kinds := []documents.Kind{
 		documents.PDF, documents.Zip, documents.OLE, documents.RTF, documents.Mail, documents.Mailbox,

@@ -32,7 +32,7 @@ func TestTextsAreThoseOfOtherTools(t *testing.T) {
 			checkTruth(t, kind, filepath.Join(dir, name), want)
 		})
 	}
-	if count < 19 {
+	if count < 23 {
 		t.Errorf("there are %d documents only", count)
 	}
 }

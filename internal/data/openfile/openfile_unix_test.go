@@ -75,8 +75,8 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	}
 }
 
-// TestAPipeIsOpenedOnceAWriterHasIt, or fails at the end of the context, even if the pipe's name is
-// gone.
+// TestAPipeIsOpenedOnceAWriterHasIt: without a writer, opening fails at the end of the context,
+// even if the pipe's name was deleted.
 func TestAPipeIsOpenedOnceAWriterHasIt(t *testing.T) {
 	path := makePipe(t)
 	go func() {

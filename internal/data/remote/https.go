@@ -20,10 +20,10 @@ type File struct {
 	// Size is the number of bytes, or -1 if the server does not report it.
 	Size int64
 
-	ctx      context.Context //nolint:containedctx // of the reads, like that of a request
+	ctx      context.Context //nolint:containedctx // the context of its reads, as in a request
 	body     io.ReadCloser
 	at       int64
-	version  string // of the file, for If-Range; empty if the server reports none
+	version  string // the file's version, for If-Range; empty if the server reports none
 	reopen   func(ctx context.Context, at int64) (*http.Response, error)
 	attempts int // remaining
 }

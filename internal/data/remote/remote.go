@@ -49,7 +49,7 @@ const (
 // Client reads files. Create it with [New], and Close it.
 type Client struct {
 	servers    []string // HOST or HOST:PORT, in lower case
-	kind, flag string   // of the servers, for errors
+	kind, flag string   // name the kind of server and its flag in errors
 	trusted    []string // HOST:PORT from the environment: proxies, and the store
 	transport  *http.Transport
 	http       *http.Client

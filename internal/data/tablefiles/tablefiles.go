@@ -24,7 +24,7 @@ var dataFile []byte
 //go:embed engine/manifest.json
 var manifestFile []byte
 
-var files = rustmodule.Files{Manifest: manifestFile, Code: codeFile, Data: dataFile}
+var files = rustmodule.Link(rustmodule.Files{Manifest: manifestFile, Code: codeFile, Data: dataFile})
 
 var engine = rustmodule.Engine{Files: files, Name: "the reader of tables"}
 
@@ -37,6 +37,8 @@ const (
 	Parquet  Kind = "parquet"
 	Arrow    Kind = "arrow"
 	Workbook Kind = "workbook"
+	// SpreadsheetXML is a workbook of Excel 2003 in one XML text.
+	SpreadsheetXML Kind = "spreadsheetml"
 )
 
 // The operations of the module.

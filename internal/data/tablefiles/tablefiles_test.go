@@ -20,6 +20,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/tablefiles"
 	"github.com/rlmhq/rlm/internal/data/tablesql"
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
+	"github.com/rlmhq/rlm/internal/testing/documenttruth"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 )
 
@@ -186,6 +187,38 @@ func rows(tb testing.TB, name string, data []byte, number int, table string, out
 
 func section(data []byte) *io.SectionReader {
 	return io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))
+}
+
+// TestCellsKeepTheirValues reads numbers of 16 digits, dates outside the calendar, and formulas
+// without a saved value.
+func TestCellsKeepTheirValues(t *testing.T) {
+	book := documenttruth.Workbook{
+		Codes: []string{"yyyy-mm-dd", "[h]:mm:ss"},
+		Sheets: []string{`<sheetData>
+			<row r="1"><c t="inlineStr"><is><t>n</t></is></c><c t="inlineStr"><is><t>day</t></is></c>
+				<c t="inlineStr"><is><t>twice</t></is></c></row>
+			<row r="2"><c r="A2"><v>1000000000000001</v></c><c r="B2" s="1"><v>45366</v></c>
+				<c r="C2"><f>A2*2</f><v></v></c></row>
+			<row r="3"><c r="A3"><v>-4111111111111111</v></c><c r="B3" s="1"><v>-3</v></c>
+				<c r="C3" s="1"><f>B2+1</f></c></row>
+			<row r="4"><c r="A4"><v>1e+300</v></c><c r="B4" s="1"><v>3000000</v></c>
+				<c r="C4"><f>SUM(A2:A3)</f></c></row>
+			<row r="5"><c r="A5" s="2"><v>1.2708333333333333</v></c><c r="B5" s="1"><v>2958465</v></c>
+				<c r="C5"><f>NOW()</f></c></row>
+		</sheetData>`},
+	}
+	var lines bytes.Buffer
+	if err := rows(t, "book.xlsx", book.Bytes(t), 0, "Sheet1", &lines); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"n":1000000000000001,"day":"2024-03-15","twice":2000000000000002}
+{"n":-4111111111111111,"day":-3,"twice":"2024-03-16"}
+{"n":1e300,"day":3000000,"twice":-3111111111111110}
+{"n":"30:30:00","day":"9999-12-31","twice":null}
+`
+	if lines.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", lines.String(), want)
+	}
 }
 
 // TestDamagedFilesAreErrors cuts and changes files of each kind.

@@ -1,15 +1,13 @@
 package tablefiles_test
 
 import (
-	"archive/zip"
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/documenttruth"
 )
 
 // binaryTables returns the tables of the files made by scripts/documents/xlsb.js.
@@ -52,7 +50,7 @@ const (
 // TestOtherCellsOfBinaryWorkbooksAreRead changes texts to texts with fonts, and booleans to errors
 // of formulas, which Excel writes and no library does.
 func TestOtherCellsOfBinaryWorkbooksAreRead(t *testing.T) {
-	data := changeRecords(t, readSample(t, "book.xlsb"), func(kind byte, body []byte) (byte, []byte) {
+	data := documenttruth.ChangeRecords(t, readSample(t, "book.xlsb"), func(kind byte, body []byte) (byte, []byte) {
 		switch kind {
 		case cellText:
 			const hasFonts = 1
@@ -72,72 +70,12 @@ func TestOtherCellsOfBinaryWorkbooksAreRead(t *testing.T) {
 	checkTables(t, "book.xlsb", data, want)
 }
 
-// changeRecords changes the records of kinds below 128 in the sheets of a binary workbook.
-func changeRecords(t *testing.T, data []byte, change func(kind byte, body []byte) (byte, []byte)) []byte {
-	t.Helper()
-	book, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	w := zip.NewWriter(&out)
-	for _, f := range book.File {
-		isSheet, _ := filepath.Match("xl/worksheets/*.bin", f.Name)
-		if !isSheet {
-			if err := w.Copy(f); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		member, err := w.Create(f.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := member.Write(changeSheet(readMember(t, f), change)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
-func readMember(t *testing.T, f *zip.File) []byte {
-	t.Helper()
-	r, err := f.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	data, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-func changeSheet(sheet []byte, change func(kind byte, body []byte) (byte, []byte)) []byte {
-	var out []byte
-	for len(sheet) > 0 {
-		kind := sheet[:1]
-		if kind[0] >= 0x80 {
-			kind = sheet[:2]
-		}
-		length, n := binary.Uvarint(sheet[len(kind):])
-		start := len(kind) + n
-		body := sheet[start:][:length]
-		sheet = sheet[start+len(body):]
-
-		if len(kind) == 1 {
-			var changed byte
-			changed, body = change(kind[0], body)
-			kind = []byte{changed}
-		}
-		out = binary.AppendUvarint(append(out, kind...), uint64(len(body)))
-		out = append(out, body...)
-	}
-	return out
+// TestFormulasOfBinaryWorkbooksAreComputed reads a workbook that no spreadsheet program has opened.
+func TestFormulasOfBinaryWorkbooksAreComputed(t *testing.T) {
+	want := binaryTables()
+	last := want[0].Rows[len(want[0].Rows)-1]
+	last[2] = 0.0 // its formula is not simple
+	checkTables(t, "book.xlsb", documenttruth.DropValues(t, readSample(t, "book.xlsb")), want)
 }
 
 func readSample(tb testing.TB, name string) []byte {

@@ -24,7 +24,7 @@ func makeRows(n int) (csv, jsonLines []byte) {
 
 func BenchmarkCSVRows(b *testing.B) {
 	text, _ := makeRows(20_000)
-	layout, err := FindLayout(text, 0, 0)
+	layout, err := FindLayout(text, 0, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,6 +10,12 @@ import (
 // Dialect describes how the rows of a text are written.
 type Dialect struct {
 	Delimiter, Quote byte // ASCII
+	// Escape makes the next quote, or the next Escape, part of a quoted field. 0 is none.
+	Escape byte
+	// Comment begins lines that are not rows. 0 is none.
+	Comment byte
+	// SkipSpace drops spaces after a delimiter, and those between a quote and a delimiter.
+	SkipSpace bool
 	// Limit bounds a field, in characters.
 	Limit int
 }
@@ -23,6 +29,11 @@ func (d Dialect) Check() error {
 	}
 	if d.Delimiter == d.Quote {
 		return fmt.Errorf("%q cannot both separate and quote fields", d.Quote)
+	}
+	for _, c := range []byte{d.Escape, d.Comment} {
+		if c >= utf8.RuneSelf || c == '\r' || c == '\n' || c == ' ' || c == d.Delimiter {
+			return fmt.Errorf("%q cannot escape quotes or begin a comment", c)
+		}
 	}
 	return nil
 }
@@ -41,7 +52,13 @@ type rowReader struct {
 	at   int   // where the next row begins
 	line int64 // the number of its first line
 
-	fields [][]byte // of the row, until the next one is read
+	// open is the number of the line with a quote that never ends, in the last row read, or 0.
+	open int64
+	// isTorn reports that text follows a closing quote in the last row read. isEscaped reports that
+	// a backslash precedes one of these quotes.
+	isTorn, isEscaped bool
+
+	fields [][]byte // the row's fields, valid until the next row is read
 	joined []byte   // the bytes of fields that contain a quote
 }
 
@@ -51,7 +68,11 @@ func (r *rowReader) next() (isRow bool, err error) {
 	if r.at >= len(r.data) {
 		return false, nil
 	}
-	r.fields, r.joined = r.fields[:0], r.joined[:0]
+	r.fields, r.joined, r.open = r.fields[:0], r.joined[:0], 0
+	r.isTorn, r.isEscaped = false, false
+	if r.Comment != 0 && r.data[r.at] == r.Comment {
+		return true, r.skipComment()
+	}
 	if isLineEnd(r.data[r.at]) {
 		r.at, r.line = skipLineEnd(r.data, r.at), r.line+1
 		return true, nil
@@ -61,9 +82,15 @@ func (r *rowReader) next() (isRow bool, err error) {
 	lines := int64(1)
 	for at := r.at; ; at++ {
 		var field []byte
+		if r.SkipSpace {
+			at = skipSpaces(r.data, at, end)
+		}
 		if at < end && r.data[at] == r.Quote {
 			var more int
 			field, at, more = r.readQuoted(at, end)
+			if r.open < 0 {
+				r.open = r.line + lines - 1
+			}
 			lines += int64(more)
 		} else {
 			from := at
@@ -108,15 +135,41 @@ func (r *rowReader) skipPlain(at, end int) int {
 	return at
 }
 
+// skipComment skips the line of a comment, which becomes a row without fields.
+func (r *rowReader) skipComment() error {
+	at := bytes.IndexAny(r.data[r.at:min(len(r.data), r.at+maxRow)], "\r\n")
+	switch {
+	case at >= 0:
+		r.at = skipLineEnd(r.data, r.at+at)
+	case len(r.data)-r.at > maxRow:
+		return errLong
+	default:
+		r.at = len(r.data)
+	}
+	r.line++
+	return nil
+}
+
+// skipSpaces returns the position after spaces.
+func skipSpaces(data []byte, at, end int) int {
+	for at < end && data[at] == ' ' {
+		at++
+	}
+	return at
+}
+
 // readQuoted reads a field that begins with a quote. It returns the position after the field, and
-// the number of line ends in the field.
+// the number of line ends in the field. If the quote is not closed, open becomes negative.
 func (r *rowReader) readQuoted(at, end int) (field []byte, next, lines int) {
 	from := at + 1
 	var joined []byte // the part of the field before from
 	for {
+		if r.Escape != 0 {
+			joined, from = r.joinEscaped(joined, from, end)
+		}
 		i := bytes.IndexByte(r.data[from:end], r.Quote)
 		if i < 0 { // the quote is not closed
-			field, next = r.join(joined, r.data[from:end]), end
+			field, next, r.open = r.join(joined, r.data[from:end]), end, -1
 			break
 		}
 
@@ -129,12 +182,42 @@ func (r *rowReader) readQuoted(at, end int) (field []byte, next, lines int) {
 		}
 
 		field = r.join(joined, r.data[from:closing])
+		if r.SkipSpace {
+			next = r.skipTrailing(next, end)
+		}
 		if rest := r.skipPlain(next, end); rest > next { // more text after the quote
 			field, next = r.join(field, r.data[next:rest]), rest
+			r.isTorn, r.isEscaped = true, r.isEscaped || r.data[closing-1] == '\\'
 		}
 		break
 	}
 	return field, next, countLineEnds(field)
+}
+
+// joinEscaped adds the part of a quoted field up to its last escaped character before the next
+// plain quote, without the escapes. An Escape before any other character is part of the field.
+func (r *rowReader) joinEscaped(joined []byte, from, end int) ([]byte, int) {
+	for at := from; at < end && r.data[at] != r.Quote; at++ {
+		if r.data[at] != r.Escape || at+1 == end {
+			continue
+		}
+		if c := r.data[at+1]; c == r.Quote || c == r.Escape {
+			joined = r.join(r.join(joined, r.data[from:at]), r.data[at+1:at+2])
+			from = at + 2
+			at++
+		}
+	}
+	return joined, from
+}
+
+// skipTrailing returns the position of the delimiter or line end that follows spaces, or its
+// argument if other text follows.
+func (r *rowReader) skipTrailing(at, end int) int {
+	next := skipSpaces(r.data, at, end)
+	if next == end || r.data[next] == r.Delimiter || isLineEnd(r.data[next]) {
+		return next
+	}
+	return at
 }
 
 // join joins two parts of a field. The first is nil, or the last result of join, or a part of the

@@ -11,7 +11,7 @@ func FuzzCSVRows(f *testing.F) {
 	f.Add([]byte("a,b\n1,\"x\ny\"\"\"z\r\n\r3,\xff"), byte(','), byte('"'), 100, "a\x00b")
 	f.Add([]byte("\"\n\n"), byte(';'), byte('\''), 1, "")
 	f.Fuzz(func(t *testing.T, text []byte, delimiter, quote byte, limit int, names string) {
-		dialect := Dialect{delimiter, quote, limit}
+		dialect := Dialect{Delimiter: delimiter, Quote: quote, Limit: limit}
 		if dialect.Check() != nil {
 			return
 		}
@@ -35,7 +35,7 @@ func FuzzCSVRows(f *testing.F) {
 			at, line = batch.Next, batch.Line
 		}
 
-		if layout, err := FindLayout(text, 0, 0); err == nil {
+		if layout, err := FindLayout(text, 0, Options{}); err == nil {
 			seen := map[string]bool{}
 			for _, name := range layout.Columns {
 				if len(name) == 0 || seen[string(name)] {
@@ -47,7 +47,7 @@ func FuzzCSVRows(f *testing.F) {
 	})
 }
 
-// FuzzJSONLines decodes a line. Whatever the host decodes is JSON.
+// FuzzJSONLines decodes random lines. If the host accepts a line, it is JSON.
 func FuzzJSONLines(f *testing.F) {
 	for _, piece := range jsonPieces {
 		f.Add([]byte(piece))

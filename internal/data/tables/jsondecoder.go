@@ -12,10 +12,10 @@ import (
 type jsonDecoder struct {
 	Batch
 
-	text []byte // of the line
+	text []byte // the line
 	at   int
 
-	keys  map[string]int // of objects -> their index in added
+	keys  map[string]int // keys of objects -> their index in added
 	added []sharedKey
 	order []int // the keys of the last line, in order
 	next  int   // index in order
@@ -29,7 +29,7 @@ type sharedKey struct {
 // Bounds beyond which a value is left to CPython.
 const (
 	maxJSONDepth  = 100
-	maxJSONDigits = 18 // of an integer
+	maxJSONDigits = 18 // the most digits of an integer
 	maxSharedKeys = 10_000
 )
 

@@ -14,11 +14,11 @@ const (
 	maxLine = 64 << 20
 )
 
-// Batch is what a guest gets: a list of five items in the format of marshal.
+// Batch is a list of five items for the guest, in the format of marshal.
 //
 //   - the rows;
 //   - the number of the next line;
-//   - what the host has left to the guest, or None;
+//   - the text that the host has left to the guest, or None;
 //   - whether the next row is too long for a batch;
 //   - the offset at which the rest begins.
 type Batch struct {
@@ -63,7 +63,7 @@ func JSONLines(data []byte, from int, line int64) (*Batch, error) {
 		switch i := bytes.IndexByte(data[at:end], '\n'); {
 		case i >= 0:
 			end = at + i
-		case end < len(data): // no one waits until the end of the line is found
+		case end < len(data): // does not wait until the end of the line is found
 			return nil, fmt.Errorf("line %d has more than the %d bytes that a row may have: use "+
 				"context.lines()", line, maxLine)
 		}

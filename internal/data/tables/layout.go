@@ -2,119 +2,103 @@ package tables
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 )
 
 // Layout is the table layout of a CSV text.
 type Layout struct {
 	Dialect
-	// Columns are the names of the first row. They are unique and not empty.
+	// Columns are the names of the columns. They are unique, not empty and without NUL.
 	Columns [][]byte
 	// First is the offset of the first row of data, in bytes, and Line the number of its line.
 	First int
 	Line  int64
+	// Values say how the values are written, as given in the options.
+	Values Values
+	// Notes are sentences about what was assumed, and what a reader may not expect.
+	Notes []string
 }
 
-// The sample from which the delimiter is chosen.
-const (
-	sampleSize = 64 << 10 // bytes
-	sampleRows = 50
-)
+// FindLayout finds out how a CSV text is written that begins at the byte from, unless the options
+// say so. A byte order mark is not part of the first name.
+func FindLayout(data []byte, from int, o Options) (Layout, error) {
+	if err := o.Check(); err != nil {
+		return Layout{}, err
+	}
+	start := from
+	if start == 0 && bytes.HasPrefix(data, byteOrderMark) {
+		start = len(byteOrderMark)
+	}
+	f := &finder{Options: o, data: data, at: start, line: 1}
+	f.skipLines()
+	if !o.HasSkip {
+		f.takeSeparator()
+	}
 
-// FindLayout reads the first row of a CSV text that begins at the byte from. A byte order mark is
-// not part of the first name. FindLayout chooses the delimiter, unless one is given.
-func FindLayout(data []byte, from int, delimiter byte) (Layout, error) {
-	if from == 0 && bytes.HasPrefix(data, byteOrderMark) {
-		from = len(byteOrderMark)
-	}
-	if delimiter == 0 {
-		delimiter = chooseDelimiter(data[from:])
-	}
-	dialect := Dialect{delimiter, '"', maxRow}
+	dialect := f.chooseDialect()
 	if err := dialect.Check(); err != nil {
 		return Layout{}, err
 	}
+	f.skipPreamble(&dialect)
 
-	r := &rowReader{Dialect: dialect, data: data, at: from, line: 1}
-	for {
-		isRow, err := r.next()
-		switch {
-		case err != nil:
-			return Layout{}, fmt.Errorf("the first row has more than %d bytes or %d columns", maxRow, MaxFields)
-		case !isRow:
-			return Layout{}, errors.New("the table has no rows, so its columns have no names")
-		case r.at-from > maxRow:
-			return Layout{}, fmt.Errorf("the table begins with more than %d bytes of blank lines", maxRow)
-		case len(r.fields) > 0:
-			return Layout{r.Dialect, nameColumns(r.fields), r.at, r.line}, nil
+	return f.readHeader(dialect)
+}
+
+// finder finds a layout. Its position is after all that does not belong to the table.
+type finder struct {
+	Options
+
+	data  []byte
+	at    int
+	line  int64
+	notes []string
+}
+
+func (f *finder) note(format string, args ...any) {
+	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+}
+
+// skipLines skips the lines before the table that the options name.
+func (f *finder) skipLines() {
+	for range f.Skip {
+		if f.at == len(f.data) {
+			return
 		}
+		f.skipLine()
 	}
 }
 
-// chooseDelimiter returns the delimiter with which most rows of the beginning have as many fields
-// as the first one, and at least two.
-func chooseDelimiter(data []byte) byte {
-	sample := data[:min(len(data), sampleSize)]
-	best, bestShare := byte(','), 0.0
-	for _, delimiter := range []byte(",\t;|") {
-		r := &rowReader{Dialect: Dialect{delimiter, '"', maxRow}, data: sample}
-		first, rows, same := 0, 0, 0
-
-		for rows < sampleRows {
-			if isRow, err := r.next(); err != nil || !isRow {
-				break
-			}
-			if r.at == len(sample) && len(sample) < len(data) && rows > 0 {
-				break // the row may be cut
-			}
-			switch n := len(r.fields); {
-			case n == 0:
-				continue
-			case rows == 0:
-				first = n
-			}
-			rows++
-			if len(r.fields) == first {
-				same++
-			}
-		}
-
-		if share := float64(same) / float64(max(1, rows)); first > 1 && share > bestShare {
-			best, bestShare = delimiter, share
-		}
+func (f *finder) skipLine() {
+	i := bytes.IndexAny(f.data[f.at:], "\r\n")
+	if i < 0 {
+		f.at = len(f.data)
+	} else {
+		f.at = skipLineEnd(f.data, f.at+i)
 	}
-	return best
+	f.line++
 }
 
-// nameColumns makes names unique: a repeated name is numbered, and a missing name is made from the
-// position.
-func nameColumns(fields [][]byte) [][]byte {
-	names := make([][]byte, len(fields))
-	taken := make(map[string]bool, len(fields))
-	for _, field := range fields {
-		taken[string(field)] = true
+// takeSeparator obeys a first line such as sep=; which Excel writes.
+func (f *finder) takeSeparator() {
+	line := f.data[f.at:min(len(f.data), f.at+16)]
+	i := bytes.IndexAny(line, "\r\n")
+	if i < 0 {
+		return
 	}
-
-	given, count := make(map[string]bool, len(fields)), make(map[string]int)
-	for i, field := range fields {
-		name := string(field)
-		if name == "" {
-			name = fmt.Sprintf("column_%d", i+1)
-		}
-		for base := name; given[name] || name != string(field) && taken[name]; {
-			count[base]++
-			name = fmt.Sprintf("%s_%d", base, count[base]+1)
-		}
-
-		given[name] = true
-		names[i] = []byte(name)
+	line = bytes.Trim(line[:i], `"`)
+	if len(line) != len("sep=;") || !bytes.EqualFold(line[:4], []byte("sep=")) {
+		return
 	}
-	return names
+	if f.Delimiter == 0 {
+		f.Delimiter = line[4]
+	}
+	f.skipLine()
 }
 
 // Encode returns the layout for a guest, in the format of marshal: the delimiter, the names, the
-// number of the line and, in the guest's units, the offset of the first row of data.
+// number of the line and, in the guest's units, the offset of the first row of data; then the rest
+// of the dialect, see [Dialect.Special]; the texts of missing values; the separators of fractions
+// and of thousands, or empty texts.
 func (l Layout) Encode(first int64) []byte {
 	w := &writer{}
 	whole := w.beginList()
@@ -126,6 +110,15 @@ func (l Layout) Encode(first int64) []byte {
 	w.endList(names, len(l.Columns))
 	w.int(l.Line)
 	w.int(first)
-	w.endList(whole, 4)
+	w.text(l.Special(), 0)
+	nulls := w.beginList()
+	for _, null := range l.Values.Nulls {
+		w.text([]byte(null), 0)
+	}
+	w.endList(nulls, len(l.Values.Nulls))
+	for _, c := range []byte{l.Values.Decimal, l.Values.Thousands} {
+		w.text(bytes.TrimLeft([]byte{c}, "\x00"), 0)
+	}
+	w.endList(whole, 8)
 	return w.out
 }

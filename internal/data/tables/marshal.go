@@ -19,7 +19,7 @@ const (
 	typeUnicode    = 'u'
 	typeList       = '['
 	typeDict       = '{'
-	typeEnd        = '0' // of a dict
+	typeEnd        = '0' // ends a dict
 	typeRef        = 'r'
 
 	flagRef = 0x80 // may be referred to later

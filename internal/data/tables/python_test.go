@@ -90,7 +90,7 @@ func (c *pythonCase) read(t *testing.T) {
 	t.Helper()
 	at, line := 0, int64(1)
 	var names [][]byte
-	dialect := Dialect{c.Delimiter[0], c.Quote[0], c.Limit}
+	dialect := Dialect{Delimiter: c.Delimiter[0], Quote: c.Quote[0], Limit: c.Limit}
 	if c.Kind == "dicts" {
 		r := &rowReader{Dialect: dialect, data: c.Text, line: 1}
 		if isRow, err := r.next(); err != nil || !isRow || len(r.fields) == 0 {

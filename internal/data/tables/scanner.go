@@ -18,7 +18,7 @@ type Scanner struct {
 	buf  []byte
 }
 
-// scanSize is how many bytes a Scanner reads at once.
+// scanSize is the number of bytes that a Scanner reads at once.
 const scanSize = 256 << 10
 
 // NewScanner returns a scanner of a text of size bytes. Its first row begins at the byte from, in
@@ -61,10 +61,21 @@ func (s *Scanner) NextFields() ([][]byte, error) {
 			return nil, s.tooLong()
 		case !isRow:
 			return nil, io.EOF
+		case s.rows.open > 0:
+			return nil, unclosed(s.rows.open)
+		case s.rows.isEscaped:
+			return nil, fmt.Errorf("line %d has a quote after a backslash within a quoted field: if the backslash "+
+				`escapes it, set the option escape=\`, line)
 		case len(s.rows.fields) > 0:
 			return s.rows.fields, nil
 		}
 	}
+}
+
+// unclosed is the error for a quote that swallows all further rows.
+func unclosed(line int64) error {
+	return fmt.Errorf("the quote in line %d never ends, so that all further lines are one field: "+
+		"close it, or double each quote within a quoted field", line)
 }
 
 // NextLine reads the next line that is not only white space. It returns io.EOF after the last one.

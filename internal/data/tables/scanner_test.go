@@ -10,13 +10,15 @@ import (
 	"testing"
 )
 
+var plainDialect = Dialect{Delimiter: ',', Quote: '"', Limit: maxRow}
+
 // TestScannerReadsWhatAReaderReads uses rows that begin and end anywhere within a read.
 func TestScannerReadsWhatAReaderReads(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 20 {
 		text := slices.Concat(randomPieces(r, csvPieces, 40),
 			[]byte(`"`+strings.Repeat("x", r.IntN(2*scanSize))+"\"\r\n"), randomPieces(r, csvPieces, 200_000))
-		dialect := Dialect{',', '"', maxRow}
+		dialect := Dialect{Delimiter: ',', Quote: '"', Limit: maxRow}
 		rows := &rowReader{Dialect: dialect, data: text, line: 1}
 		scanner := NewScanner(bytes.NewReader(text), int64(len(text)), 0, 1, dialect)
 
@@ -35,11 +37,33 @@ func TestScannerReadsWhatAReaderReads(t *testing.T) {
 				}
 				break
 			}
+			if rows.open > 0 {
+				if err == nil || !strings.Contains(err.Error(), "never ends") {
+					t.Fatalf("a quote that never ends: %.200q, %v", fields, err)
+				}
+				break
+			}
 			if err != nil || !slices.EqualFunc(fields, rows.fields, bytes.Equal) ||
 				scanner.Line() != rows.line || scanner.Offset() != int64(rows.at) {
 				t.Fatalf("line %d: got %.200q in line %d, %v; want %.200q",
 					rows.line, fields, scanner.Line(), err, rows.fields)
 			}
+		}
+	}
+}
+
+func TestScannerRefusesAQuoteThatNeverEnds(t *testing.T) {
+	for text, says := range map[string]string{
+		"1,\"open\n2,x\n": "the quote in line 1", "1\n2,\"a\nb\",\"c\nd": "the quote in line 3",
+		"1,\"a\nb\"": "", "1,a\"b": "", "1,\"a\"\"": "the quote in line 1", "1,\"\"": "",
+	} {
+		scanner := NewScanner(strings.NewReader(text), int64(len(text)), 0, 1, plainDialect)
+		var err error
+		for err == nil {
+			_, err = scanner.NextFields()
+		}
+		if isEnd := errors.Is(err, io.EOF); isEnd != (says == "") || !isEnd && !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v; want %q", text, err, says)
 		}
 	}
 }
@@ -67,7 +91,7 @@ func TestScannerRefusesLongRows(t *testing.T) {
 		func(s *Scanner) error { _, err := s.NextFields(); return err },
 		func(s *Scanner) error { _, err := s.NextLine(); return err },
 	} {
-		scanner := NewScanner(strings.NewReader(text), int64(len(text)), 0, 1, Dialect{',', '"', maxRow})
+		scanner := NewScanner(strings.NewReader(text), int64(len(text)), 0, 1, plainDialect)
 		if err := read(scanner); err != nil {
 			t.Fatal(err)
 		}

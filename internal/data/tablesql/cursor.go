@@ -15,7 +15,12 @@ import (
 // scanned is a table within a query.
 type scanned struct {
 	*table
-	ctx context.Context // of the query
+	ctx   context.Context // the query's context
+	asked *question
+
+	isOpen bool
+	strict []bool // the columns that the query compares or computes with
+	sorted []use  // the columns whose missing values come first in an order
 }
 
 // BestIndex reports the cost of a scan, which always reads the whole table.
@@ -31,11 +36,14 @@ func (s *scanned) Open() (sqlite3.VTabCursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := cursor{table: s.table, ctx: s.ctx, text: text}
+	if !s.isOpen {
+		s.isOpen, s.strict, s.sorted = true, s.strictColumns(s.asked), s.sortedColumns(s.asked)
+	}
+	c := cursor{table: s.table, ctx: s.ctx, text: text, asked: s.asked, strict: s.strict, sorted: s.sorted}
 	if s.places != nil {
 		return &jsonCursor{cursor: c, values: make([][]byte, len(s.columns))}, nil
 	}
-	return &csvCursor{cursor: c}, nil
+	return &csvCursor{cursor: c, values: s.layout.Values, isPlain: s.layout.Values.IsZero()}, nil
 }
 
 // cursor reads the rows of a table in order.
@@ -46,6 +54,37 @@ type cursor struct {
 	rows  *tables.Scanner
 	row   int64
 	atEnd bool
+
+	asked  *question
+	strict []bool // see scanned
+	sorted []use
+}
+
+// sawNull tells that a column has a missing value, if the query sorts it.
+func (c *cursor) sawNull(n int) {
+	if n < len(c.sorted) && c.sorted[n]&useAscending != 0 {
+		c.sorted[n] = 0
+		c.asked.tellNull(c.table.nameColumn(n))
+	}
+}
+
+// sawEmpty tells that a column has an empty text, if the query sorts it.
+func (c *cursor) sawEmpty(n int) {
+	if n < len(c.sorted) && c.sorted[n] != 0 {
+		c.sorted[n] = 0
+		name := showName(c.table.columns[n].name)
+		c.asked.tell("null "+name, "ORDER BY puts the empty texts in column %s first: they are not NULL; to have "+
+			"missing values last, write ORDER BY nullif(%s, '') NULLS LAST", c.table.nameColumn(n), name)
+	}
+}
+
+// refuse returns an error if the query compares or computes with a column that has a text among
+// its numbers, unless it mentions the text.
+func (c *cursor) refuse(n int, text []byte) error {
+	if len(c.strict) <= n || !c.strict[n] || c.asked.mentions(string(text)) {
+		return nil
+	}
+	return c.table.explainMixed(n, string(text[:min(len(text), longestShown)]))
 }
 
 // begin returns to the first row.
@@ -83,7 +122,9 @@ func (c *cursor) RowID() (int64, error) { return c.row, nil }
 type csvCursor struct {
 	cursor
 
-	fields [][]byte
+	fields  [][]byte
+	values  tables.Values
+	isPlain bool // the values are written as in most files
 }
 
 func (c *csvCursor) Filter(int, string, ...sqlite3.Value) error {
@@ -93,12 +134,36 @@ func (c *csvCursor) Filter(int, string, ...sqlite3.Value) error {
 
 func (c *csvCursor) Next() (err error) {
 	c.fields, err = c.rows.NextFields()
+	if len(c.fields) > len(c.table.columns) && err == nil && hasContent(c.fields[len(c.table.columns):]) {
+		c.table.long.CompareAndSwap(0, c.rows.Line()-1)
+	}
 	return c.moved(err)
 }
 
 func (c *csvCursor) Column(ctx sqlite3.Context, n int) error {
-	if n < len(c.fields) {
-		give(ctx, c.fields[n], c.table.columns[n].kind)
+	if n >= len(c.fields) {
+		c.sawNull(n)
+		return nil
+	}
+	value := c.fields[n]
+	if !c.isPlain {
+		if value = normalise(value, &c.values); value == nil && c.fields[n] != nil {
+			c.sawNull(n)
+			return nil
+		}
+	}
+
+	kind := c.table.columns[n].kind
+	if c.sorted != nil && kindOf(value) == kindNull {
+		if kind != typeText {
+			c.sawNull(n)
+		} else if len(value) == 0 {
+			c.sawEmpty(n)
+		}
+	}
+	if isLate := give(ctx, value, kind); isLate {
+		c.table.noteLate(n, value)
+		return c.refuse(n, value)
 	}
 	return nil
 }
@@ -137,8 +202,21 @@ func (c *jsonCursor) Next() (err error) {
 func (c *jsonCursor) Column(ctx sqlite3.Context, n int) error {
 	if n == len(c.values) {
 		ctx.ResultRawText(c.line)
-	} else {
-		giveJSON(ctx, c.values[n])
+		return nil
+	}
+
+	value, column := c.values[n], &c.table.columns[n]
+	if len(value) == 0 || value[0] == 'n' {
+		c.sawNull(n)
+	}
+	if isLate := giveJSON(ctx, value, column.kind == typeBig); isLate && column.shown == "" {
+		return fmt.Errorf("line %d: column %s has the integer %.40s of more than 64 bits, unlike the first rows, and "+
+			"SQLite would round it: read the rows with json_lines()", c.rows.Line()-1, showName(column.name), value)
+	}
+	if column.mixed != "" && len(value) > 0 && value[0] == '"' {
+		if text, isText := tables.String(value); isText && len(text) > 0 {
+			return c.refuse(n, text)
+		}
 	}
 	return nil
 }

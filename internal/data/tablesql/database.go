@@ -102,7 +102,7 @@ func WriteRows(ctx context.Context, file *bigtext.Text, table string, lines io.W
 		defer stmt.Close()
 
 		out := bufio.NewWriterSize(lines, 64<<10)
-		keys := encodeKeys(stmt)
+		keys := encodeKeys(columnNames(stmt))
 		var line []byte
 		for stmt.Step() {
 			line = append(line[:0], '{')

@@ -60,8 +60,8 @@ func asContext(tb testing.TB, data []byte) *bigtext.Text {
 func TestDatabasesAreQueried(t *testing.T) {
 	text := asContext(t, makeDatabase(t, shop))
 	tables := New([]Source{
-		{[]string{"shop", "context", "context_0"}, text},
-		{[]string{"context_1"}, bigtext.FromBytes("a.csv", []byte("n\n1\n"))},
+		{Names: []string{"shop", "context", "context_0"}, Text: text},
+		{Names: []string{"context_1"}, Text: bigtext.FromBytes("a.csv", []byte("n\n1\n"))},
 	}, DefaultLimits())
 
 	want := "- table shop or context or context_0 or shop.orders: columns " +
@@ -135,7 +135,7 @@ func TestASheetIsATable(t *testing.T) {
 		table("sales", "", bigtext.Column{Name: "n"}),
 		table("empty", ""),
 	})
-	tables := New([]Source{{[]string{"context"}, text}}, DefaultLimits())
+	tables := New([]Source{{Names: []string{"context"}, Text: text}}, DefaultLimits())
 
 	const want = "- table context or context.Sales: columns [\"a \\\"b\\\"\" \"n number\"]\n" +
 		"- table context.\"two words\": columns [\"N\" \"n_2\"]\n- table context.sales_2: columns [\"n\"]\n" +
@@ -179,7 +179,7 @@ func TestHostileDatabases(t *testing.T) {
 		"CREATE VIEW v AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x FROM c;"))
 	limits := DefaultLimits()
 	limits.Time = 200e6
-	tables := New([]Source{{[]string{"context"}, endless}}, limits)
+	tables := New([]Source{{Names: []string{"context"}, Text: endless}}, limits)
 	if _, err := tables.Query(t.Context(), "select count(*) from v", nil); err == nil ||
 		!strings.Contains(err.Error(), "takes more than") {
 		t.Errorf("endless: %v", err)
@@ -205,7 +205,7 @@ func useDatabase(t *testing.T, data []byte) {
 		}
 	}
 	text.MarkTables(list)
-	if tables := New([]Source{{[]string{"context"}, text}}, DefaultLimits()); tables != nil {
+	if tables := New([]Source{{Names: []string{"context"}, Text: text}}, DefaultLimits()); tables != nil {
 		_, _ = tables.Query(t.Context(), "select * from context", nil) // an error is fine, too
 	}
 }

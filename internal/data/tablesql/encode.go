@@ -9,13 +9,21 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
-// encodeRows runs a statement and returns its rows.
-func (t *Tables) encodeRows(stmt *sqlite3.Stmt) (json.RawMessage, error) {
-	keys := encodeKeys(stmt)
+// encodeRows runs a statement and returns its rows, whose columns have these names. With bigs, a text
+// of a column without a type may be an integer of more than 64 bits.
+func (t *Tables) encodeRows(stmt *sqlite3.Stmt, names []string, asked *question, bigs bool) (json.RawMessage, error) {
+	keys := encodeKeys(names)
+	first := asked.nullsFirst(names)
+	mayBeBig := make([]bool, len(keys))
+	for i := range keys {
+		kind := stmt.ColumnDeclType(i)
+		mayBeBig[i] = bigs && (kind == "" || kind == typeBig)
+	}
 	out := []byte{'['}
 	for rows := 0; stmt.Step(); rows++ {
 		if rows == t.limits.Rows {
@@ -32,13 +40,18 @@ func (t *Tables) encodeRows(stmt *sqlite3.Stmt) (json.RawMessage, error) {
 			}
 			out = append(out, key...)
 
+			if len(first) > i && first[i] && stmt.ColumnType(i) == sqlite3.NULL {
+				asked.tellNull(names[i])
+			}
 			var err error
-			if out, err = appendValue(out, stmt, i); err != nil {
+			if mayBeBig[i] && isBigText(stmt, i) {
+				out = append(out, stmt.ColumnRawText(i)...)
+			} else if out, err = appendValue(out, stmt, i); err != nil {
 				return nil, err
 			}
 			if len(out) > t.limits.Bytes {
 				return nil, fmt.Errorf("the rows have more than %s: select fewer of them, or fewer columns",
-					humanize.IBytes(uint64(t.limits.Bytes))) //nolint:gosec // positive
+					quantity.IBytes(t.limits.Bytes))
 			}
 		}
 		out = append(out, '}')
@@ -49,14 +62,32 @@ func (t *Tables) encodeRows(stmt *sqlite3.Stmt) (json.RawMessage, error) {
 	return append(out, ']'), nil
 }
 
-// encodeKeys returns the names of the columns as keys of an object.
-func encodeKeys(stmt *sqlite3.Stmt) [][]byte {
-	keys := make([][]byte, stmt.ColumnCount())
+// columnNames returns the names of the columns of a statement.
+func columnNames(stmt *sqlite3.Stmt) []string {
+	names := make([]string, stmt.ColumnCount())
+	for i := range names {
+		names[i] = stmt.ColumnName(i)
+	}
+	return names
+}
+
+// encodeKeys returns the names of columns as keys of an object.
+func encodeKeys(names []string) [][]byte {
+	keys := make([][]byte, len(names))
 	taken := map[string]bool{}
-	for i := range keys {
-		keys[i] = append(appendString(nil, []byte(makeUnique(stmt.ColumnName(i), taken))), ':')
+	for i, name := range names {
+		keys[i] = append(appendString(nil, []byte(makeUnique(name, taken))), ':')
 	}
 	return keys
+}
+
+// isBigText reports whether a value is the text of an integer of more than 64 bits.
+func isBigText(stmt *sqlite3.Stmt, i int) bool {
+	if stmt.ColumnType(i) != sqlite3.TEXT {
+		return false
+	}
+	text := stmt.ColumnRawText(i)
+	return areDigits(text) && kindOf(text) == kindBig
 }
 
 func appendValue(out []byte, stmt *sqlite3.Stmt, i int) ([]byte, error) {
@@ -113,17 +144,18 @@ func appendString(out, text []byte) []byte {
 	return append(out, '"')
 }
 
-// bind sets the parameters of a statement.
-func bind(stmt *sqlite3.Stmt, params json.RawMessage) error {
-	var given any
+// readParameters decodes the parameters of a query.
+func readParameters(params json.RawMessage) (given any, err error) {
 	if len(params) > 0 {
 		decoder := json.NewDecoder(bytes.NewReader(params))
 		decoder.UseNumber()
-		if err := decoder.Decode(&given); err != nil {
-			return err
-		}
+		err = decoder.Decode(&given)
 	}
+	return given, err
+}
 
+// bind sets the parameters of a statement. With bigs, an integer of more than 64 bits is a text.
+func bind(stmt *sqlite3.Stmt, given any, bigs bool) error {
 	list, isList := given.([]any)
 	named, isNamed := given.(map[string]any)
 	if given != nil && !isList && !isNamed {
@@ -145,14 +177,14 @@ func bind(stmt *sqlite3.Stmt, params json.RawMessage) error {
 		} else {
 			return errors.New("params is a dict, so the query must name its parameters: :name")
 		}
-		if err := bindOne(stmt, i, value); err != nil {
+		if err := bindOne(stmt, i, value, bigs); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func bindOne(stmt *sqlite3.Stmt, i int, value any) error {
+func bindOne(stmt *sqlite3.Stmt, i int, value any, bigs bool) error {
 	switch v := value.(type) {
 	case nil:
 		return stmt.BindNull(i)
@@ -163,6 +195,9 @@ func bindOne(stmt *sqlite3.Stmt, i int, value any) error {
 	case json.Number:
 		if n, err := v.Int64(); err == nil {
 			return stmt.BindInt64(i, n)
+		}
+		if bigs && kindOf([]byte(v)) == kindBig {
+			return stmt.BindText(i, v.String())
 		}
 		f, err := v.Float64()
 		if err != nil {

@@ -29,7 +29,7 @@ func replaceFunctions(db *sqlite3.Conn) error {
 		{"ltrim", 2, trimmer(bytes.TrimLeftFunc)},
 		{"rtrim", 2, trimmer(bytes.TrimRightFunc)},
 		{"unhex", 2, unhex},
-		{"regexp", 2, matcher(syntax.Perl | syntax.DotNL)},
+		{"regexp", 2, matchRegexp},
 		{"regexpi", 2, matcher(syntax.Perl | syntax.DotNL | syntax.FoldCase)},
 		{"json_patch", 2, refuse("json_patch")},
 		{"jsonb_patch", 2, refuse("jsonb_patch")},
@@ -39,7 +39,7 @@ func replaceFunctions(db *sqlite3.Conn) error {
 			return err
 		}
 	}
-	return nil
+	return replaceSums(db)
 }
 
 func hasNull(args []sqlite3.Value) bool {
@@ -158,6 +158,9 @@ const (
 	maxWork   = 200_000_000 // a few seconds
 )
 
+// matchRegexp is REGEXP.
+var matchRegexp = matcher(syntax.Perl | syntax.DotNL)
+
 var codePoint = lazyregexp.New(`\\\\|\\u[0-9A-Fa-f]{4}`)
 
 // matcher returns the function for the operator REGEXP. Its first argument is the pattern.
@@ -196,6 +199,7 @@ func compile(text string, flags syntax.Flags) (*pattern, error) {
 		}
 		return found
 	})
+
 	parsed, err := syntax.Parse(text, flags)
 	if err != nil {
 		return nil, err

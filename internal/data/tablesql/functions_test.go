@@ -10,19 +10,25 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// TestReplacedFunctionsAreThoseOfSQLite compares the functions with those that they replace.
-func TestReplacedFunctionsAreThoseOfSQLite(t *testing.T) {
+// openBoth opens an engine, and SQLite as it is.
+func openBoth(t *testing.T) (own *engine, theirs *sqlite3.Conn) {
+	t.Helper()
 	own, err := openEngine(t.Context(), 64<<20, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer own.close()
-	theirs, err := sqlite3.OpenContext(t.Context(), ":memory:")
+	t.Cleanup(own.close)
+	theirs, err = sqlite3.OpenContext(t.Context(), ":memory:")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer theirs.Close()
+	t.Cleanup(func() { _ = theirs.Close() })
+	return own, theirs
+}
 
+// TestReplacedFunctionsAreThoseOfSQLite compares the functions with those that they replace.
+func TestReplacedFunctionsAreThoseOfSQLite(t *testing.T) {
+	own, theirs := openBoth(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	makeText := func() string {
 		const letters = "01aBfFgGxé -"

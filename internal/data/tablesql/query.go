@@ -9,19 +9,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // Limits bound a query.
 type Limits struct {
 	Time   time.Duration
-	Memory int64 // of the engine, in bytes
-	Disk   int64 // of the engine's temporary files, in bytes
+	Memory int64 // the engine's memory, in bytes
+	Disk   int64 // the engine's temporary files, in bytes
 	Rows   int
-	Bytes  int // of the rows in JSON
+	Bytes  int // the size of the rows as JSON
 }
 
 // DefaultLimits returns the limits of a session.
@@ -34,6 +34,7 @@ type Tables struct {
 	list    []*table
 	schemas []schema
 	limits  Limits
+	shared  map[string][]string // the files that have a name, which none of them gets, in lower case
 }
 
 // schema is a context with several tables: SQLite finds each by its own name, and by the name of
@@ -49,21 +50,20 @@ const maxSchemas = 10
 // New returns the sources that are tables, or nil if none is. SQLite does not distinguish names
 // that differ only in case, so such names are not assigned to any table.
 func New(sources []Source, limits Limits) *Tables {
-	t := &Tables{limits: limits}
-	uses := map[string]int{}
+	t := &Tables{limits: limits, shared: map[string][]string{}}
 	for _, source := range sources {
-		for _, name := range source.Names {
-			uses[strings.ToLower(name)]++
+		for _, name := range source.fileNames() {
+			name = strings.ToLower(name)
+			t.shared[name] = append(t.shared[name], source.File)
 		}
 	}
 
-	for _, source := range sources {
-		isShared := func(name string) bool { return uses[strings.ToLower(name)] > 1 }
-		source.Names = slices.DeleteFunc(slices.Clone(source.Names), isShared)
-		if source.IsTable() && len(source.Names) > 0 {
+	for _, source := range nameSources(sources) {
+		if source.IsTable() && (len(source.Names) > 0 || source.File != "") {
 			t.list = append(t.list, newTables(source, t.addSchema(source))...)
 		}
 	}
+
 	if len(t.list) == 0 {
 		return nil
 	}
@@ -73,6 +73,10 @@ func New(sources []Source, limits Limits) *Tables {
 // addSchema creates a schema for a source, and returns its name, or an empty string if the source
 // needs none.
 func (t *Tables) addSchema(source Source) string {
+	if len(source.Names) == 0 {
+		return ""
+	}
+
 	name := source.Names[0]
 	isOwn := strings.EqualFold(name, "main") || strings.EqualFold(name, "temp")
 	all := source.Text.Tables()
@@ -106,8 +110,8 @@ func (t *Tables) Describe() string {
 
 // Bounds on the size and the computations of a query.
 var bounds = map[sqlite3.LimitCategory]int{
-	sqlite3.LIMIT_LENGTH:              8 << 20, // bytes of a value
-	sqlite3.LIMIT_SQL_LENGTH:          maxQuery,
+	sqlite3.LIMIT_LENGTH:              8 << 20,      // bytes of a value
+	sqlite3.LIMIT_SQL_LENGTH:          4 * maxQuery, // with what rewrite adds
 	sqlite3.LIMIT_COLUMN:              2000,
 	sqlite3.LIMIT_EXPR_DEPTH:          200,
 	sqlite3.LIMIT_COMPOUND_SELECT:     100,
@@ -135,20 +139,33 @@ func (t *Tables) Query(ctx context.Context, sql string, params json.RawMessage) 
 		"sql: the query takes more than %s: ask for less, or join a smaller part: "+
 			"WITH part AS MATERIALIZED (SELECT ...)", t.limits.Time)) //nolint:misspell // SQL's spelling
 	defer cancel()
+
+	given, err := readParameters(params)
+	if err != nil {
+		return nil, t.explain(ctx, sql, err)
+	}
+	asked := newQuestion(sql, given)
+	var read reads
 	err = withEngine(ctx, t.limits.Memory, t.limits.Disk, func(e *engine) (err error) {
-		if err = t.equip(ctx, e); err == nil {
-			rows, err = t.run(e.Conn, sql, params)
+		if err = t.equip(ctx, e, asked, &read); err == nil {
+			rows, err = t.run(ctx, e.Conn, asked, &read, given)
 		}
 		return err
 	})
+	if err == nil {
+		t.noteColumns(ctx, asked, &read)
+	}
 	if err != nil {
-		return nil, t.explain(ctx, err)
+		return nil, t.explain(ctx, sql, err)
 	}
 	return rows, nil
 }
 
 // equip provides an engine with the tables, and restricts it to selecting.
-func (t *Tables) equip(ctx context.Context, e *engine) error {
+func (t *Tables) equip(ctx context.Context, e *engine, asked *question, read *reads) error {
+	if err := e.CreateCollation(collation, compareNumbers); err != nil {
+		return err
+	}
 	for _, schema := range t.schemas {
 		var err error
 		if schema.database != nil {
@@ -161,7 +178,7 @@ func (t *Tables) equip(ctx context.Context, e *engine) error {
 		}
 	}
 	for _, table := range t.list {
-		if err := table.mount(ctx, e.Conn); err != nil {
+		if err := table.mount(ctx, e.Conn, asked); err != nil {
 			return err
 		}
 	}
@@ -169,35 +186,40 @@ func (t *Tables) equip(ctx context.Context, e *engine) error {
 	for category, value := range bounds {
 		e.Limit(category, value)
 	}
+	if err := asked.addFunctions(e.Conn); err != nil {
+		return err
+	}
 	if _, err := e.Config(sqlite3.DBCONFIG_DEFENSIVE, true); err != nil {
 		return err
 	}
-	return e.SetAuthorizer(authorize)
+	return e.SetAuthorizer(read.authorize)
 }
 
 // mount registers the table under all of its names. A table that cannot be read is missing, and a
 // query that names it reports the reason.
-func (t *table) mount(ctx context.Context, db *sqlite3.Conn) error {
+func (t *table) mount(ctx context.Context, db *sqlite3.Conn, asked *question) error {
 	if t.isDatabase() {
+		_ = t.prepare() // a table with too many columns has no kinds
 		return t.nameFirst(db)
 	}
 	construct := func(db *sqlite3.Conn, _, _, _ string, _ ...string) (*scanned, error) {
 		if err := t.prepare(); err != nil {
 			return nil, err
 		}
-		return &scanned{t, ctx}, db.DeclareVTab(t.declare())
+		return &scanned{table: t, ctx: ctx, asked: asked}, db.DeclareVTab(t.declare())
 	}
 	if err := t.prepare(); err != nil {
 		return nil //nolint:nilerr // listTables reports it
 	}
 
-	names := make([]string, 0, len(t.Names)+1)
-	for _, name := range t.Names {
+	names := make([]string, 0, len(t.Names)+2)
+	for _, name := range t.unqualified() {
 		names = append(names, quoteName(name))
 	}
 	if t.inside.table != "" {
 		names = append(names, t.inside.quote())
 	}
+
 	for _, name := range names {
 		module := "text_" + name // avoids the names of SQLite's own modules
 		//nolint:staticcheck // the method that replaces it needs a later Go
@@ -213,7 +235,7 @@ func (t *table) mount(ctx context.Context, db *sqlite3.Conn) error {
 
 // nameFirst gives the names of its context to the first table of a database.
 func (t *table) nameFirst(db *sqlite3.Conn) error {
-	for _, name := range t.Names {
+	for _, name := range t.unqualified() {
 		if t.inside.table == "" {
 			continue
 		}
@@ -239,7 +261,40 @@ func authorize(
 	return sqlite3.AUTH_DENY
 }
 
-func (t *Tables) run(db *sqlite3.Conn, sql string, params json.RawMessage) (json.RawMessage, error) {
+func (t *Tables) run(
+	ctx context.Context, db *sqlite3.Conn, asked *question, read *reads, given any,
+) (json.RawMessage, error) {
+	hasBigs := t.hasBigs()
+	sql, words, err := asked.rewrite(hasBigs)
+	if err != nil {
+		return nil, err
+	}
+	stmt, err := prepareOne(db, sql)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stmt.Close() }()
+
+	if err := t.checkUses(ctx, db, asked, read); err != nil {
+		return nil, err
+	}
+	names := columnNames(stmt)
+	for i := range names {
+		names[i] = restoreName(names[i])
+	}
+
+	if checked := prepareChecked(db, asked, words, len(names)); checked != nil {
+		_ = stmt.Close()
+		stmt = checked
+	}
+	if err := bind(stmt, given, hasBigs); err != nil {
+		return nil, err
+	}
+	return t.encodeRows(stmt, names, asked, t.readsBigs(read))
+}
+
+// prepareOne prepares a query that is the only one in a text.
+func prepareOne(db *sqlite3.Conn, sql string) (*sqlite3.Stmt, error) {
 	stmt, tail, err := db.Prepare(sql)
 	if err != nil {
 		return nil, err
@@ -247,41 +302,88 @@ func (t *Tables) run(db *sqlite3.Conn, sql string, params json.RawMessage) (json
 	if stmt == nil {
 		return nil, errors.New("the query is empty")
 	}
-	defer stmt.Close()
 
 	if rest, _, err := db.Prepare(tail); err != nil || rest != nil {
-		return nil, errors.New("give one query at a time")
+		return nil, errors.Join(errors.New("give one query at a time"), rest.Close(), stmt.Close())
 	}
-	if err := bind(stmt, params); err != nil {
-		return nil, err
+	return stmt, nil
+}
+
+// prepareChecked returns a query with its checks, or nil if it needs none. If it cannot have them,
+// a note says so.
+func prepareChecked(db *sqlite3.Conn, asked *question, words *edits, columns int) *sqlite3.Stmt {
+	areSome, isSure := asked.addChecks(words)
+	if !areSome {
+		return nil
 	}
-	return t.encodeRows(stmt)
+	if isSure {
+		stmt, err := prepareOne(db, asked.write(words))
+		if err == nil && stmt.ColumnCount() == columns {
+			return stmt
+		}
+		if err == nil {
+			_ = stmt.Close()
+		}
+	}
+	asked.tell("unchecked", "the query is too unusual to check its quotients and casts: SQLite cuts the quotient "+
+		"of two integers, and takes the digits at the beginning of a text for a number, or 0")
+	return nil
+}
+
+// hasBigs reports whether a table has a column with integers of more than 64 bits.
+func (t *Tables) hasBigs() bool {
+	return slices.ContainsFunc(t.list, func(t *table) bool {
+		return slices.ContainsFunc(t.columns, func(c column) bool { return c.kind == typeBig })
+	})
+}
+
+// readsBigs reports whether a query reads such a column.
+func (t *Tables) readsBigs(read *reads) bool {
+	for _, table := range t.list {
+		for i := range table.columns {
+			if c := &table.columns[i]; c.kind == typeBig && read.includes(table, c) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // explain returns an error that tells the model what to do.
-func (t *Tables) explain(ctx context.Context, err error) error {
+func (t *Tables) explain(ctx context.Context, sql string, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, sqlite3.NOMEM):
 		return fmt.Errorf("sql: the query needs more than %s of memory: select fewer columns, group less "+
-			"finely, or add a LIMIT to ORDER BY", humanize.IBytes(uint64(t.limits.Memory))) //nolint:gosec // positive
+			"finely, or add a LIMIT to ORDER BY", quantity.IBytes(t.limits.Memory))
 	case errors.Is(err, sqlite3.FULL):
-		most := humanize.IBytes(uint64(t.limits.Disk)) //nolint:gosec // positive
+		most := quantity.IBytes(t.limits.Disk)
 		return fmt.Errorf("sql: the query sorts more than the disk has room for, or more than %s: select fewer "+
 			"columns, filter by WHERE, or sort a smaller part", most)
 	case errors.Is(err, sqlite3.IOERR_GETTEMPPATH):
 		return fmt.Errorf("sql: the query sorts more than fits in %s of memory, and the system has no folder for "+
 			"temporary files: set TMPDIR, or select fewer columns",
-			humanize.IBytes(uint64(t.limits.Memory/sortShare))) //nolint:gosec // positive
+			quantity.IBytes(t.limits.Memory/sortShare))
+	case isDescription.MatchString(sql):
+		return errors.New("sql: only SELECT is possible; the tables are:\n" + t.Describe())
 	case errors.Is(err, sqlite3.AUTH), strings.HasSuffix(err.Error(), "may not be modified"):
 		return errors.New("sql: only SELECT is possible: the tables are read-only")
 	}
 
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "sqlite3: "), "SQL logic error: ")
 	text = "sql: " + text
-	if strings.Contains(text, "no such table") {
+	switch {
+	case strings.Contains(text, "no such table"):
+		_, name, _ := strings.Cut(text, "no such table: ")
+		if files := t.shared[strings.ToLower(name)]; len(files) > 1 {
+			const most = 5
+			text += fmt.Sprintf("; several files have that name (%s): give one a name of its own, with --context "+
+				"name=PATH", strings.Join(files[:min(len(files), most)], ", "))
+		}
 		text += "; " + t.listTables()
+	case strings.Contains(text, "no such column: "):
+		text += t.listColumns(sql, text)
 	}
 	return errors.New(text)
 }

@@ -29,7 +29,7 @@ func open(t *testing.T, limits Limits, texts map[string]string) *Tables {
 	for name, text := range texts {
 		b := bigtext.FromBytes(name, []byte(text))
 		base, _, _ := strings.Cut(name, ".")
-		sources = append(sources, Source{[]string{base}, b})
+		sources = append(sources, Source{Names: []string{base}, Text: b})
 	}
 	return New(sources, limits)
 }
@@ -67,7 +67,7 @@ func TestQueries(t *testing.T) {
 		},
 		{
 			"select x ->> '$.y' y, s, n from events",
-			`[{"y":"é","s":null,"n":null},{"y":null,"s":null,"n":1.2345678901234567e+19},{"y":null,"s":"qA","n":null}]`,
+			`[{"y":"é","s":null,"n":null},{"y":null,"s":null,"n":12345678901234567890},{"y":null,"s":"qA","n":null}]`,
 		},
 		{"select count(*) n, max(_line ->> '$.id') m from events", `[{"n":3,"m":3}]`},
 		{"select value from events, json_each(tags)", `[{"value":"a"},{"value":"b"}]`},
@@ -250,11 +250,11 @@ func TestNamesThatAreTooLongForSQLite(t *testing.T) {
 	}
 }
 
-func TestNamesThatClashAreNobodys(t *testing.T) {
+func TestClashingNamesAreAmbiguous(t *testing.T) {
 	text := bigtext.FromBytes("a.csv", []byte("n\n1\n"))
 	other := bigtext.FromBytes("b.csv", []byte("n\n2\n"))
 	tables := New([]Source{
-		{[]string{"A", "context", "json_each"}, text}, {[]string{"a", "context_1"}, other},
+		{Names: []string{"A", "context", "json_each"}, Text: text}, {Names: []string{"a", "context_1"}, Text: other},
 	}, DefaultLimits())
 
 	rows, err := tables.Query(t.Context(), "select c.n, d.n, e.n from context c, context_1 d, json_each e", nil)

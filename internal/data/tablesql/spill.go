@@ -25,7 +25,8 @@ type spill struct {
 // spaceStep is how many bytes the files grow between two checks of the free space.
 const spaceStep = 1 << 20
 
-// newSpill creates a disk for one engine, which opens its database with the disk's name.
+// newSpill registers a file system of SQLite (a VFS) for one engine, which names it when it opens
+// its database.
 func newSpill(size int64) *spill {
 	s := &spill{name: "rlm-spill-" + strconv.FormatInt(lastFile.Add(1), 10), left: size, files: map[*spilled]bool{}}
 	vfs.Register(s.name, s)

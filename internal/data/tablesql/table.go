@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/internal/data/tables"
@@ -18,7 +20,10 @@ import (
 // Source is a text that may be a table or contain some, with its names in queries.
 type Source struct {
 	Names []string
-	Text  *bigtext.Text
+	// File is the name of its file, empty if unknown. Queries may use it, with or without its
+	// extensions, if nothing else has that name.
+	File string
+	Text *bigtext.Text
 }
 
 // IsTable reports whether the text is CSV or JSON Lines, or comes from a file with tables.
@@ -42,7 +47,13 @@ type table struct {
 	err     error // why it cannot be read
 	layout  tables.Layout
 	columns []column
-	places  map[string]int // of the columns of JSON Lines, by key as written
+	taken   map[string]bool // the names of the columns of CSV, in lower case
+	places  map[string]int  // the columns of JSON Lines, by key as written
+	late    atomic.Pointer[lateText]
+	long    atomic.Int64 // the line of the first row with more values than columns, or 0
+
+	learning  sync.Mutex
+	isLearned atomic.Bool // see learnKinds
 }
 
 // newTables returns the tables of a source.
@@ -55,14 +66,16 @@ func newTables(source Source, schema string) []*table {
 	var list []*table
 	taken := map[string]bool{}
 	for i, found := range all {
-		t := &table{Source: Source{nil, source.Text}, number: i}
+		t := &table{Source: Source{Text: source.Text}, number: i}
 		if i == 0 {
-			t.Names = source.Names
+			t.Names, t.File = source.Names, source.File
 		}
 		if schema != "" && found.Name != "" {
 			t.inside = placeName{schema, makeUnique(found.Name, taken)}
 		}
-		list = append(list, t)
+		if i == 0 || t.inside.table != "" { // others have no name by which a query can ask for them
+			list = append(list, t)
+		}
 	}
 	return list
 }
@@ -84,6 +97,9 @@ func (t *table) listNames() []string {
 	if t.inside.table != "" {
 		names = append(names, t.inside.String())
 	}
+	if len(names) == 0 {
+		names = append(names, showName(t.File))
+	}
 	return names
 }
 
@@ -95,10 +111,21 @@ func (t *table) rows(ctx context.Context) (*bigtext.Text, error) {
 	return t.Text.Table(ctx, t.number)
 }
 
-// column has one of SQLite's types INTEGER, REAL and TEXT, or none.
+// column has one of the types in numbers.go, or none.
 type column struct {
 	name, kind string
 	shown      string // the type in a prompt, if it differs from kind
+	mixed      string // a text among its numbers, if there is one
+	code       string // a code such as 007, if all values are digits
+	text       string // a text that is not a number, if there is one
+	class      class  // of all values in the first rows
+	isUneven   bool   // the codes differ in length
+	isLong     bool   // some numbers have more digits than a float
+	hasEmpty   bool   // some texts of CSV are empty
+	hasDigits  bool   // some texts of JSON may be numbers
+	isBlend    bool   // true and false are among numbers of JSON
+
+	declared affinity // in a database
 }
 
 // Bounds of a table.
@@ -128,8 +155,9 @@ func (t *table) findColumns() error {
 	if err != nil {
 		return err
 	}
+
 	var wrong error
-	err = bigtext.Guard(t.Text, func() { t.layout, wrong = tables.FindLayout(data, 0, 0) })
+	err = bigtext.Guard(t.Text, func() { t.layout, wrong = tables.FindLayout(data, 0, t.Text.CSV()) })
 	if err := errors.Join(err, wrong); err != nil {
 		return err
 	}
@@ -137,11 +165,18 @@ func (t *table) findColumns() error {
 		return err
 	}
 
-	taken := map[string]bool{}
 	for _, name := range t.layout.Columns {
-		t.columns = append(t.columns, column{name: makeUnique(string(name), taken)})
+		t.addColumn(string(name))
 	}
 	return t.findTypes()
+}
+
+// addColumn adds a column of CSV.
+func (t *table) addColumn(name string) {
+	if t.taken == nil {
+		t.taken = map[string]bool{}
+	}
+	t.columns = append(t.columns, column{name: makeUnique(name, t.taken)})
 }
 
 func checkColumns(count int) error {
@@ -161,6 +196,13 @@ func (t *table) takeColumns(columns []bigtext.Column) error {
 	t.places = map[string]int{}
 	for i, found := range columns {
 		c := column{name: makeUnique(found.Name, taken), shown: found.Type}
+		if strings.Contains(strings.ToLower(found.Type), "uint64") {
+			c.kind = typeBig
+		}
+		if !t.isDatabase() {
+			c.class = classOf(found.Type)
+			c.hasDigits = c.class == classText && found.Type == "string"
+		}
 		t.columns = append(t.columns, c)
 		for _, key := range tables.Keys(found.Name) {
 			t.places[key] = i
@@ -197,6 +239,8 @@ func (t *table) sample() *tables.Scanner {
 func (t *table) findTypes() error {
 	rows := t.sample()
 	found := make([]kinds, len(t.columns))
+	values := &t.layout.Values
+
 	for range sampleRows {
 		fields, err := rows.NextFields()
 		if errors.Is(err, io.EOF) || rows.Offset() > sampleBytes {
@@ -206,15 +250,47 @@ func (t *table) findTypes() error {
 			return err
 		}
 
+		for len(fields) > len(found) && len(found) < maxColumns && hasContent(fields[len(found):]) {
+			t.addColumn(tables.ColumnName(len(found)))
+			found = append(found, kinds{}) //nolint:makezero // a row is longer than the header
+		}
 		for i := range min(len(fields), len(found)) {
-			found[i].note(fields[i])
+			if values.IsZero() {
+				found[i].note(fields[i])
+			} else if value := normalise(fields[i], values); value != nil {
+				found[i].note(value)
+			}
 		}
 	}
 
 	for i := range t.columns {
 		t.columns[i].kind = found[i].choose()
+		t.columns[i].describeKinds(&found[i])
 	}
 	return nil
+}
+
+// hasContent reports whether a field is not empty.
+func hasContent(fields [][]byte) bool {
+	return slices.ContainsFunc(fields, func(field []byte) bool { return len(field) > 0 })
+}
+
+// describeKinds keeps what queries must know about the values of a column.
+func (c *column) describeKinds(found *kinds) {
+	c.mixed = found.findMixed()
+	if found.codes > 0 && found.others+found.locals+found.reals == 0 {
+		c.code, c.isUneven = found.code, found.isUneven
+	}
+	c.isLong = found.isLong && c.kind != typeText
+	switch {
+	case c.kind == typeText:
+		c.text, c.hasEmpty = found.text, found.empties > 0
+		if c.text != "" && c.mixed == "" {
+			c.class = classText
+		}
+	case c.kind != typeBig:
+		c.class = classNumber
+	}
 }
 
 // lineColumn is the hidden column of JSON Lines that contains the whole line.
@@ -225,6 +301,7 @@ func (t *table) findKeys() error {
 	rows := t.sample()
 	t.places = map[string]int{}
 	taken := map[string]bool{lineColumn: true}
+	found := make([]kinds, 0, 16)
 
 	for range sampleRows {
 		line, err := rows.NextLine()
@@ -235,13 +312,18 @@ func (t *table) findKeys() error {
 			return err
 		}
 
-		isObject := tables.Members(line, func(key, _ []byte) {
-			if _, isKnown := t.places[string(key)]; isKnown || len(t.columns) == maxColumns {
+		isObject := tables.Members(line, func(key, value []byte) {
+			if place, isKnown := t.places[string(key)]; isKnown || len(t.columns) == maxColumns {
+				if isKnown {
+					found[place].noteJSON(value)
+				}
 				return
 			}
 			if name, isText := tables.String(key); isText {
 				t.places[string(bytes.Clone(key))] = len(t.columns)
 				t.columns = append(t.columns, column{name: makeUnique(string(name), taken)})
+				found = append(found, kinds{})
+				found[len(found)-1].noteJSON(value)
 			}
 		})
 		if !isObject {
@@ -251,6 +333,16 @@ func (t *table) findKeys() error {
 
 	if len(t.columns) == 0 {
 		return errors.New("the table has no rows, so its columns have no names")
+	}
+	for i := range t.columns {
+		if found[i].hasBigs() {
+			t.columns[i].kind = typeBig
+		}
+		t.columns[i].mixed = found[i].findMixed()
+		t.columns[i].text = found[i].text
+		t.columns[i].hasDigits = found[i].digits > 0
+		t.columns[i].class = found[i].findClass()
+		t.columns[i].isBlend = found[i].truths > 0 && found[i].integers+found[i].reals > 0
 	}
 	return nil
 }
@@ -264,7 +356,11 @@ func (t *table) declare() string {
 	var b strings.Builder
 	b.WriteString("CREATE TABLE t(")
 	for _, c := range t.columns {
-		b.WriteString(quoteName(c.name) + " " + c.kind + ", ")
+		b.WriteString(quoteName(c.name) + " " + c.kind)
+		if c.kind == typeBig {
+			b.WriteString(" COLLATE " + collation)
+		}
+		b.WriteString(", ")
 	}
 	if t.places != nil {
 		b.WriteString(quoteName(lineColumn) + " HIDDEN, ")
@@ -276,12 +372,27 @@ func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, 
 
 var plainName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// reservedWords are the words of SQL that SQLite takes for no name without quotes.
+var reservedWords = strings.Fields("add all alter and as autoincrement between case check collate commit " +
+	"constraint create default deferrable delete distinct drop else escape except exists foreign from " +
+	"group having if in index insert intersect into is isnull join limit not nothing notnull null on or " +
+	"order primary references returning select set table then to transaction union unique update using " +
+	"values when where")
+
 // showName quotes a name unless it is a plain one.
 func showName(name string) string {
-	if plainName.MatchString(name) {
+	if plainName.MatchString(name) && !slices.Contains(reservedWords, strings.ToLower(name)) {
 		return name
 	}
 	return quoteName(name)
+}
+
+// showKind returns the type of a column for people.
+func (c *column) showKind() string {
+	if c.shown == "" && c.kind == typeBig {
+		return "INTEGER of more than 64 bits"
+	}
+	return cmp.Or(c.shown, c.kind)
 }
 
 // describe returns the columns and their types for a prompt.
@@ -297,7 +408,11 @@ func (t *table) describe() string {
 			names = append(names, fmt.Sprintf("and %d more", len(t.columns)-i))
 			break
 		}
-		names = append(names, strings.TrimSpace(c.name+" "+cmp.Or(c.shown, c.kind)))
+		kind := c.showKind()
+		if (t.number < 0 || t.isLearned.Load()) && c.mixed != "" {
+			kind = strings.TrimSpace(kind + " with numbers and texts such as " + c.mixed)
+		}
+		names = append(names, strings.TrimSpace(c.name+" "+kind))
 	}
 	return fmt.Sprintf("- table %s: columns %q", strings.Join(t.listNames(), " or "), names)
 }

@@ -2,131 +2,196 @@ package tablesql
 
 import (
 	"bytes"
-	"strconv"
+	"slices"
+	"strings"
 
-	"github.com/ncruces/go-sqlite3"
-
-	"github.com/rlmhq/rlm/internal/data/tables"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// kinds are the kinds of values in a column.
-type kinds struct{ hasInteger, hasReal, hasText bool }
+// kinds counts the kinds of values in a column of the first rows.
+type kinds struct {
+	integers, reals int
+	bigs, negatives int // integers of more than 64 bits, and the negative ones among them
+	phones          int // integers such as +4930123456
+	codes           int // integers such as 007
+	markers         int // texts such as NA
+	locals          int // numbers to people, such as 1,234.50
+	others          int // all other texts
+	empties         int // empty texts
 
-// note records the kind of a value. An empty value is ignored.
+	truths, digits, nested int // of JSON: true and false, texts such as "12", lists and objects
+
+	width    int    // the length of the codes and integers
+	isUneven bool   // they differ in length
+	isLong   bool   // there are numbers of more than 17 digits
+	text     string // the first marker, local or other
+	code     string // the first code
+}
+
+// note counts a value.
 func (k *kinds) note(value []byte) {
 	switch kindOf(value) {
 	case kindNull:
+		k.empties++
 	case kindInteger:
-		k.hasInteger = true
+		k.integers++
+		k.noteWidth(value)
+		if value[0] == '+' && len(value) > 7 {
+			k.phones++
+		}
 	case kindReal:
-		k.hasReal = true
+		k.reals++
+		k.isLong = k.isLong || isLong(value)
+	case kindBig:
+		k.bigs++
+		if value[0] == '-' {
+			k.negatives++
+		}
 	case kindText:
-		k.hasText = true
+		k.noteText(value)
 	}
 }
 
-// choose returns the type of the column.
-func (k *kinds) choose() string {
+func (k *kinds) noteWidth(value []byte) {
+	k.isUneven = k.isUneven || k.width > 0 && k.width != len(value)
+	k.width = len(value)
+}
+
+// longestShown is the length of the texts that notes show, in bytes.
+const longestShown = 40
+
+func (k *kinds) noteText(value []byte) {
+	trimmed := bytes.TrimSpace(value)
 	switch {
-	case k.hasText || !k.hasInteger && !k.hasReal:
-		return "TEXT"
-	case k.hasReal:
-		return "REAL"
-	}
-	return "INTEGER"
-}
-
-type valueKind int
-
-const (
-	kindNull valueKind = iota
-	kindInteger
-	kindReal
-	kindText
-)
-
-// kindOf returns the kind of a CSV value. A number must be fully determined by its value: 007 and
-// 1e5 are texts, and so is a number with more digits than its type can hold.
-func kindOf(value []byte) valueKind {
-	if len(value) == 0 {
-		return kindNull
-	}
-
-	digits, rest := value, []byte(nil)
-	if digits[0] == '-' {
-		digits = digits[1:]
-	}
-	if i := bytes.IndexByte(digits, '.'); i >= 0 {
-		digits, rest = digits[:i], digits[i+1:]
-		if !areDigits(rest) {
-			return kindText
+	case areDigits(bytes.TrimPrefix(trimmed, []byte{'+'})):
+		k.codes++
+		k.noteWidth(trimmed)
+		if k.code == "" {
+			k.code = string(trimmed[:min(len(trimmed), longestShown)])
 		}
-	}
-
-	switch {
-	case !areDigits(digits), len(digits) > 1 && digits[0] == '0':
-		return kindText
-	case rest == nil && len(digits) <= 18:
-		return kindInteger
-	case rest != nil && len(digits)+len(rest) <= 17:
-		return kindReal
-	}
-	return kindText
-}
-
-func areDigits(b []byte) bool {
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return len(b) > 0
-}
-
-// give passes a CSV value to SQLite in the type of its column: a column of numbers keeps anything
-// that is not a number unchanged.
-func give(ctx sqlite3.Context, value []byte, kind string) {
-	if kind == "TEXT" {
-		ctx.ResultRawText(value)
 		return
+	case isMarker(trimmed):
+		k.markers++
+	case len(trimmed) <= longestShown && localNumber.Match(trimmed):
+		k.locals++
+	default:
+		k.others++
 	}
-
-	switch kindOf(value) {
-	case kindNull:
-		ctx.ResultNull()
-	case kindInteger, kindReal:
-		giveNumber(ctx, value)
-	case kindText:
-		ctx.ResultRawText(value)
-	}
-}
-
-func giveNumber(ctx sqlite3.Context, value []byte) {
-	text := string(value)
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		ctx.ResultInt64(n)
-	} else if f, err := strconv.ParseFloat(text, 64); err == nil {
-		ctx.ResultFloat(f)
-	} else {
-		ctx.ResultRawText(value)
+	if k.text == "" {
+		k.text = strings.ToValidUTF8(string(value[:min(len(value), longestShown)]), "")
 	}
 }
 
-// giveJSON passes a JSON value to SQLite. Lists and objects are passed as JSON.
-func giveJSON(ctx sqlite3.Context, value []byte) {
+// noteJSON counts a value of JSON.
+func (k *kinds) noteJSON(value []byte) {
 	switch {
 	case len(value) == 0 || value[0] == 'n':
-		ctx.ResultNull()
-	case value[0] == '"':
-		if text, isText := tables.String(value); isText {
-			value = text
-		}
-		ctx.ResultRawText(value)
 	case value[0] == 't' || value[0] == 'f':
-		ctx.ResultBool(value[0] == 't')
+		k.truths++
 	case value[0] == '{' || value[0] == '[':
-		ctx.ResultRawText(value)
-	default:
-		giveNumber(ctx, value)
+		k.nested++
+	case value[0] != '"':
+		k.note(value)
+	case len(value) >= 2:
+		k.noteStored(value[1 : len(value)-1])
 	}
+}
+
+// noteStored counts a text of JSON or of a database.
+func (k *kinds) noteStored(text []byte) {
+	if isNumeral(string(text[:min(len(text), longestNumber)])) {
+		k.digits++
+	}
+	if len(text) > 0 && !areDigits(text) {
+		k.noteJSONText(text)
+	}
+}
+
+// noteJSONText counts a text that SQLite does not compare with numbers, even if it is one.
+func (k *kinds) noteJSONText(text []byte) {
+	switch {
+	case isMarker(text):
+		k.markers++
+	case len(text) <= longestShown && localNumber.Match(text):
+		k.locals++
+	default:
+		k.others++
+	}
+	if k.text == "" {
+		k.text = strings.ToValidUTF8(string(text[:min(len(text), longestShown)]), "")
+	}
+}
+
+// localNumber matches a number as people write it: with a decimal comma, separated thousands, a
+// currency, a percent sign or an exponent.
+var localNumber = lazyregexp.New(
+	`^[-+(]?[$€£¥]?\s?[-+]?(\d{1,3}([.,'\s]\d{3})+|\d+)([.,]\d+)?([eE][-+]?\d+)?\s?([$€£¥%)]|EUR|USD|GBP|CHF)?$`)
+
+// markers are the texts by which programs write a missing value, in lower case.
+var markers = strings.Fields("na n/a #n/a nan null none nil - -- --- ? . .. * x missing unknown undefined tbd")
+
+// isMarker reports whether a text stands for a missing value.
+func isMarker(text []byte) bool {
+	const longest = 10
+	return len(text) <= longest && slices.Contains(markers, strings.ToLower(string(text)))
+}
+
+// choose returns the type of a column of CSV. A column of numbers may contain texts for missing
+// values.
+func (k *kinds) choose() string {
+	numbers := k.integers + k.reals + k.bigs
+	switch {
+	case numbers == 0, k.others+k.locals+k.codes > 0, k.phones == numbers, k.negatives > 0 && k.reals == 0:
+		return typeText
+	case k.reals > 0:
+		return typeReal
+	case k.bigs > 0:
+		return typeBig
+	}
+	return typeInteger
+}
+
+// hasBigs reports whether a column of JSON Lines has integers of more than 64 bits, and no other
+// numbers that these cannot be compared with.
+func (k *kinds) hasBigs() bool { return k.bigs > 0 && k.reals == 0 && k.negatives == 0 }
+
+// findMixed returns the first text if most values are numbers to people, otherwise an empty text.
+func (k *kinds) findMixed() string {
+	numbers := k.integers + k.reals + k.bigs + k.locals
+	if numbers > 0 && numbers >= k.others {
+		return k.text
+	}
+	return ""
+}
+
+// findClass returns what all values of a column of JSON Lines are.
+func (k *kinds) findClass() class {
+	numbers := k.integers + k.reals + k.truths
+	texts := k.others + k.markers + k.locals + k.digits
+	switch {
+	case k.bigs+k.nested > 0:
+		return classUnknown
+	case texts == 0 && numbers > 0:
+		return classNumber
+	case texts > 0 && numbers == 0:
+		return classText
+	}
+	return classUnknown
+}
+
+// Types of Parquet and Arrow, by their beginnings. Integers of uint64 are texts if they are large.
+var (
+	numberTypesOfFiles = lazyregexp.New(`^(u?int(8|16|32)|int64|float|bool|decimal)`)
+	textTypesOfFiles   = lazyregexp.New(`^(string|timestamp|date)`)
+)
+
+// classOf returns what the values of a column of Parquet or Arrow are, by its type.
+func classOf(kind string) class {
+	switch {
+	case numberTypesOfFiles.MatchString(kind):
+		return classNumber
+	case textTypesOfFiles.MatchString(kind):
+		return classText
+	}
+	return classUnknown
 }

@@ -18,9 +18,9 @@ type Checked struct {
 }
 
 // Check looks for damage in a database, which this process holds exclusively, and reports it under
-// a name. Create creates an empty database with the tables. With a quarantine, Check replaces a
-// damaged database by one with the intact rows, and keeps a copy of the damaged one in the
-// quarantine.
+// a name. Create creates an empty database with the tables. If q is not nil, Check repairs a
+// damaged database: it copies the damaged file into the quarantine, and writes a new file with the
+// intact rows.
 func Check(path string, q *damage.Quarantine, name string, create func(path string) error) (*Checked, error) {
 	if err := finishReplace(path); err != nil {
 		return nil, err

@@ -3,8 +3,8 @@
 //
 // Each page has a checksum, which SQLite computes and checks: see https://sqlite.org/cksumvfs.html.
 // [VFS] mixes the number of the page into it, because the checksum of a page of zeros is zero, and
-// zeros are what a disk often leaves of a page. Reading a page that differs from what was written
-// is an error.
+// a damaged disk often returns zeros. Reading a page that differs from what was written is an
+// error.
 //
 // SQLite stops at the first broken frame of a write-ahead log, as if no further frame had been
 // written. That is right after a power failure and wrong after damage, so [Find] compares the log
@@ -23,13 +23,13 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/damage"
 )
 
-// The files beside a database.
+// The files next to a database.
 const (
 	logSuffix   = "-wal"
 	indexSuffix = "-shm"
 )
 
-// Files returns the paths of a database and of the files that SQLite keeps beside it.
+// Files returns the paths of a database and of the files that SQLite keeps next to it.
 func Files(path string) []string {
 	return []string{path, path + logSuffix, path + indexSuffix}
 }

@@ -13,7 +13,7 @@ import (
 type logIndex struct {
 	frames int     // committed
 	copied int     // how many of these the database has, too
-	count  int64   // of the database's pages
+	count  int64   // pages in the database
 	salt   []byte  // the log's
 	pages  []int64 // the pages in the frames
 }
@@ -27,7 +27,7 @@ const (
 	saltAt       = 32
 	indexSumAt   = 40
 	copiedAt     = 2 * indexHead
-	listAt       = 136     // of the page numbers, in the first block
+	listAt       = 136     // where the page numbers begin in the first block
 	blockSize    = 1 << 15 // bytes; the second half is a hash table
 )
 

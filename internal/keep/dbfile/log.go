@@ -19,9 +19,9 @@ const (
 
 // frame is a page in the log.
 type frame struct {
-	place int64 // of the page's content, in the log
+	place int64 // the position of the page's content in the log
 	page  int64
-	count int64 // of the database's pages, in the last frame of a transaction; 0 in the others
+	count int64 // pages in the database, in the last frame of a transaction; 0 in the others
 	// isBroken means that the content differs from what was written. isOurs means that, by its
 	// header, the frame belongs to this log.
 	isBroken, isOurs bool

@@ -13,9 +13,9 @@ import (
 const (
 	magic      = "SQLite format 3\x00"
 	headerSize = 100
-	sizeAt     = 16 // of a page
+	sizeAt     = 16 // position of the page size
 	reservedAt = 20 // bytes at the end of each page, unused by SQLite
-	countAt    = 28 // of the pages
+	countAt    = 28 // position of the number of pages
 )
 
 // maxPages bounds the pages of a database to check: 16 TiB.

@@ -26,7 +26,7 @@ const (
 
 // cell is an entry of a page: a row or an index entry.
 type cell struct {
-	rowid  int64 // of a row
+	rowid  int64 // the row's rowid
 	values []any // nil, int64, float64, string or []byte
 	// isCut means that only the first values are available: the page with the rest is damaged.
 	isCut bool
@@ -169,7 +169,7 @@ func varint(data []byte, at int) (n int64, next int, err error) {
 	return 0, at, errCell
 }
 
-// decodeRecord decodes the values of an entry. Of a cut entry, it returns the complete values.
+// decodeRecord decodes the values of an entry. If the entry is cut, it returns the complete values.
 func decodeRecord(data []byte, isCut bool) (values []any, err error) {
 	headSize, at, err := varint(data, 0)
 	if err != nil || headSize < int64(at) || headSize > int64(len(data)) {

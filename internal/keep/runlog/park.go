@@ -87,10 +87,10 @@ func (s *Step) questionID(n int) string {
 var ErrCannotWait = errors.New("nobody can be asked, and a run without a name cannot wait for an answer")
 
 // Park asks whether to make a call, and ends the run once its calls in flight have ended. A person
-// must be able to read the whole call. Park always returns an error; without a run log it is
-// [ErrCannotWait].
+// must be able to read the whole call. Park always returns an error; without a run log, or with one
+// that the run can spare, it is [ErrCannotWait].
 func (s *Step) Park(ctx context.Context, call json.RawMessage, why string) error {
-	if s == nil {
+	if s == nil || s.runLog.spare {
 		return ErrCannotWait
 	}
 	if len(call) > maxDecision {
@@ -226,7 +226,7 @@ func Decide(ctx context.Context, s store.Store, id string, d Decision) (q Questi
 	}
 	i := slices.IndexFunc(all, func(q Question) bool { return q.ID == id })
 	if i < 0 {
-		return q, fmt.Errorf("no parked run waits for the decision %.40q", id)
+		return q, fmt.Errorf("no parked run waits for the decision %.40q: rlm runs show RUN has the ID of its call", id)
 	}
 
 	q = all[i]

@@ -122,9 +122,9 @@ func (p *process) decided(ctx context.Context, allowed bool) Question {
 
 func errOf(_ Question, err error) error { return err }
 
-// TestWhatIsInFlightEndsFirst: a run is parked once its other steps have ended, and questions that
-// arrive meanwhile are asked together.
-func TestWhatIsInFlightEndsFirst(t *testing.T) {
+// TestCallsInFlightEndBeforeParking: a run is parked once its other steps have ended, and questions
+// that arrive meanwhile are asked together.
+func TestCallsInFlightEndBeforeParking(t *testing.T) {
 	dir := t.TempDir()
 	inProcess(t, dir, func(ctx context.Context, p *process) {
 		slow, err := Begin(At(ctx, "slow"), func() Request { return Request{Digest: "slow"} })

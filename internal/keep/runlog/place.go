@@ -12,7 +12,7 @@ import (
 type place struct {
 	runLog *Log
 	path   string
-	queue  *queue // of a slot without a step so far, or nil
+	queue  *queue // the queue of a slot that has no step yet, or nil
 }
 
 // queue makes the slots of a fan-out begin their first steps in order. A new slot then pays nothing

@@ -20,7 +20,7 @@ type Reader struct {
 	last  int64     // the Seq of the last known entry
 }
 
-// News is what changed in a run since the last Read.
+// News is the set of changes in a run since the last Read.
 type News struct {
 	// Run is the run with its current status.
 	Run store.Log

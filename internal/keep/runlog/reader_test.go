@@ -130,7 +130,7 @@ func (s *endsBetween) Owner(ctx context.Context, id store.ID) (string, error) {
 	return s.Store.Owner(ctx, id)
 }
 
-// TestARunThatEndsIsNotInterrupted: it ends between two reads of its state.
+// TestARunThatEndsIsNotInterrupted: a run that ends between two reads of its state counts as ended.
 func TestARunThatEndsIsNotInterrupted(t *testing.T) {
 	writes, reads := openStores(t)
 	j := openRun(t, writes)

@@ -4,7 +4,7 @@
 // A run's context carries its [Log] and the place in the run: turn, snippet, call, slot. [Begin]
 // identifies a step by its place. The first time, the caller performs the step and records its
 // ending; in a later process, the run log returns the ending. A step is written before its result
-// counts. A run that takes a different course than before is stopped before it pays.
+// is used. A run that takes a different course than before is stopped before it pays.
 //
 // Loops commit their turns. A run continues from the last commit with a complete state, and repeats
 // the steps after it with their recorded endings.
@@ -31,7 +31,7 @@ const (
 	kindStart  = "start"  // the start of a snippet
 	kindTrace  = "trace"  // a turn's lines of the record for humans
 
-	kindQuestion = "question" // of a step that waits for a person
+	kindQuestion = "question" // the question of a step that waits for a person
 	kindDecision = "decision" // the answer to it
 )
 
@@ -46,6 +46,7 @@ type Log struct {
 	store store.Store
 	lease store.Lease
 	isNew bool
+	spare bool // see Spare
 	turn  atomic.Int64
 
 	mu      sync.Mutex
@@ -169,7 +170,7 @@ func (j *Log) Pin(ctx context.Context, name, value string, mayChange bool) error
 		j.lease.ID, name, known, value)
 }
 
-// Commit is a turn that counts.
+// Commit is a committed turn.
 type Commit struct {
 	Turn int
 	// Data is the state of the loop, as JSON.
@@ -180,7 +181,7 @@ type Commit struct {
 	Digest string
 }
 
-// Commit makes a turn count. The turn is durable when Commit returns.
+// Commit commits a turn, which is durable when Commit returns.
 func (j *Log) Commit(ctx context.Context, c Commit) error {
 	j.mu.Lock()
 	stopped, isParked := j.stopped, len(j.questions) > 0

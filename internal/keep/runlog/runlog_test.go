@@ -109,7 +109,8 @@ func TestAnotherCourseStopsTheRun(t *testing.T) {
 	inProcess(t, dir, func(ctx context.Context, p *process) { p.asks(ctx, "first", true) })
 }
 
-// TestANewSlotWaitsForTheOnesAhead: if a slot ahead takes another course, it begins no step.
+// TestANewSlotWaitsForTheOnesAhead: if a slot ahead takes another course, the new slot begins no
+// step.
 func TestANewSlotWaitsForTheOnesAhead(t *testing.T) {
 	dir := t.TempDir()
 	inProcess(t, dir, func(ctx context.Context, p *process) {
@@ -232,7 +233,7 @@ func TestTurnsThatCountAreNotDoneAgain(t *testing.T) {
 	})
 }
 
-func TestWhatMustStayTheSameIsCompared(t *testing.T) {
+func TestPinnedValuesMustNotChange(t *testing.T) {
 	dir := t.TempDir()
 	inProcess(t, dir, func(ctx context.Context, p *process) {
 		for _, c := range []struct {

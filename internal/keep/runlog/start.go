@@ -13,7 +13,7 @@ import (
 // Start is the part of a snippet's beginning that no code decides. A repeated snippet has the same
 // start, so it takes the same course.
 type Start struct {
-	Seed []byte    `json:"seed"` // of its randomness
+	Seed []byte    `json:"seed"` // the seed of its randomness
 	Time time.Time `json:"time"` // the first time that it sees
 }
 

@@ -243,7 +243,7 @@ func (s *Step) End(ctx context.Context, ending any, cost store.Cost) error {
 	return nil
 }
 
-// Drop records the cost of an aborted step. A later process begins the step anew.
+// Drop records the cost of an aborted step. A later process begins the step again.
 func (s *Step) Drop(cost store.Cost) {
 	if s == nil || cost == (store.Cost{}) {
 		return

@@ -26,7 +26,7 @@ type Follower interface {
 	Line(line *trajectory.Kept)
 }
 
-// traced is the record of the run since the last turn that counts.
+// traced is the record of the run since the last committed turn.
 type traced struct {
 	follower Follower // may be nil
 	lines    []trajectory.Kept

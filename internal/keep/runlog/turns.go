@@ -12,8 +12,8 @@ import (
 type Turn struct {
 	Turn      int  `json:"turn"`
 	Committed bool `json:"committed"`
-	// Steps counts steps with an ending; Open counts steps that began and have none, and may have
-	// been paid for in vain.
+	// Steps counts steps with an ending. Open counts steps that began but have none; they may have
+	// been paid for without a result.
 	Steps int        `json:"steps"`
 	Open  int        `json:"open,omitempty"`
 	Cost  store.Cost `json:"cost"`

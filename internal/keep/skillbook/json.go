@@ -13,7 +13,7 @@ import (
 type member struct {
 	name  string
 	value json.RawMessage
-	ids   []string // of a section
+	ids   []string // IDs of a section's skills
 }
 
 // members returns the members of a JSON object.

@@ -71,7 +71,7 @@ func TestOtherTextsStayAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestWhatWasLearnedIsAdded(t *testing.T) {
+func TestLearnedSkillsAreAdded(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC)
 	b := parse(t, read(t, "origin.json"))
 	for _, c := range []struct {

@@ -284,7 +284,7 @@ func (h *Header) check() error {
 	return nil
 }
 
-// believed is how many bytes a reader of a snapshot allocates before they have arrived.
+// believed is the maximum number of bytes that a reader of a snapshot allocates before they arrive.
 const believed = 16 << 20
 
 // readExactly reads n bytes. Beyond the first believed bytes, the buffer grows only with the data

@@ -33,7 +33,7 @@ type Store interface {
 	Acquire(ctx context.Context, id ID) (Lease, error)
 	// Owner names the process that holds the lease of a log; it is empty if none does.
 	Owner(ctx context.Context, id ID) (string, error)
-	// Release releases a lease. The end of the process does so, too.
+	// Release releases a lease. The end of the process releases it, too.
 	Release(lease Lease) error
 	// Append adds entries, all or none. When it returns, they survive the end of the process and of
 	// the machine. Concurrent calls share the wait for the disk.
@@ -140,7 +140,7 @@ type Lease struct {
 type State struct {
 	// Status is a word, initially empty.
 	Status string
-	// Turn is the last turn that counts.
+	// Turn is the last committed turn.
 	Turn int
 	// Reason explains the status in a sentence, or is empty.
 	Reason string

@@ -143,7 +143,7 @@ func touch(address uintptr) bool
 
 // testFaults checks that a fault looks here as handleFault expects, before a guest relies on it. If
 // the kernel, or an emulation of it, stored an address elsewhere, Go's handler would receive a
-// guest's fault and end the process. For a moment, testFault stands in front of Go's handler, whose
+// guest's fault and end the process. For a moment, testFault is in front of Go's handler, whose
 // action is gos. Faults of other threads wait for that moment.
 func testFaults(gos action) error {
 	page, err := unix.Mmap(-1, 0, codePage, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -173,7 +173,7 @@ func tryFault(gos action, address uintptr) error {
 	return nil
 }
 
-// isGos reports whether a handler is the one of Go's runtime, on a stack of its own.
+// isGos reports whether a handler is Go's own, which runs on a separate stack.
 func (a *action) isGos() bool {
 	f := runtime.FuncForPC(a.handler)
 	return f != nil && f.Entry() == a.handler && strings.HasPrefix(f.Name(), "runtime.") &&

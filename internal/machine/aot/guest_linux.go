@@ -64,7 +64,7 @@ func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
 	return g, nil
 }
 
-// nobody is the host of a guest while it sets its globals.
+// nobody is the host while a guest sets its globals: the guest must not call it then.
 type nobody struct{}
 
 func (nobody) Call(int, []uint64) { panic(errors.New("a start that calls the host")) }
@@ -129,7 +129,7 @@ func (g *Guest) context(offset uint64) *uint64 { return g.Field(contextAt + offs
 type Call struct {
 	stack *stack
 	sp    uint64
-	slots [Slots]uint64 // of the current import
+	slots [Slots]uint64 // parameters and results of the current import
 }
 
 // Depth returns the size of the stack in use, in bytes, while the call waits for the host.
@@ -154,13 +154,17 @@ func (c *Call) ShrinkStack() int {
 	return depth
 }
 
-// Run calls a function with the parameters in the slots, where it leaves the result. After
-// [ErrNoStack], the function has not begun, and the guest is still usable.
+// Run calls a function with the parameters in the slots, where it leaves the result. It needs a host,
+// because even a short call may have to leave: see [Guest.Fuel]. After [ErrNoStack], the function has
+// not begun, and the guest is still usable.
 func (c *Call) Run(g *Guest, f Export, params []uint64, host Host) error {
 	return c.run(g, f.Address, params, host)
 }
 
 func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err error) {
+	if host == nil {
+		return errors.New("a call of a guest needs a host")
+	}
 	if err := g.program.Check(); err != nil {
 		return err
 	}

@@ -57,26 +57,30 @@ func loadHostile(tb testing.TB) *Program {
 	return p
 }
 
-// TestCodeOfAFile runs code mapped from a file, and refuses a wrong size.
-func TestCodeOfAFile(t *testing.T) {
+// writeHostile writes the code of the hostile guest to a file in a folder, after a page of zeros.
+func writeHostile(t *testing.T, dir string) (head, code []byte, file *os.File) {
+	t.Helper()
 	blob, err := os.ReadFile("testdata/hostile_" + runtime.GOARCH + ".blob")
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, code, err := Split(blob)
-	if err != nil {
+	if head, code, err = Split(blob); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "code")
+	path := filepath.Join(dir, "code")
 	if err := os.WriteFile(path, append(make([]byte, codePage), code...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(path)
-	if err != nil {
+	if file, err = os.Open(path); err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	t.Cleanup(func() { _ = file.Close() }) // was only read
+	return head, code, file
+}
 
+// TestCodeOfAFile runs code mapped from a file, and refuses a wrong size.
+func TestCodeOfAFile(t *testing.T) {
+	head, code, file := writeHostile(t, t.TempDir())
 	p, err := LoadFile(head, file, codePage, int64(len(code)))
 	if err != nil {
 		t.Fatal(err)
@@ -409,7 +413,7 @@ func TestCallsNest(t *testing.T) {
 	}
 }
 
-// TestNeighbours runs hostile guests beside good ones on many goroutines, while the garbage
+// TestNeighbours runs hostile and good guests side by side on many goroutines, while the garbage
 // collector works and Go's own faults and preemptions arrive. The good ones notice nothing.
 func TestNeighbours(t *testing.T) {
 	p := loadHostile(t)

@@ -90,8 +90,8 @@ func TestNoGuestKeepsGoWaiting(t *testing.T) {
 	}
 }
 
-// TestTheWatchdogMakesALoopYield although the loop has fuel for a thousand years. The count of
-// burnt fuel is exact.
+// TestTheWatchdogMakesALoopYield gives the loop fuel for a thousand years. The count of burnt fuel
+// is exact.
 func TestTheWatchdogMakesALoopYield(t *testing.T) {
 	const fuel = 1 << 60
 	h := newHostile(t, loadHostile(t))

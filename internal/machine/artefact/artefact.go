@@ -55,18 +55,25 @@ func (a Artefact) Check(compressed []byte) error {
 	return err
 }
 
+// slack is the room after the content with which the library copies in blocks of 16 bytes. Without
+// it, unpacking takes half as long again.
+const slack = 16
+
 // Decompress decompresses the bytes of an artefact's file. It returns an error if the result
-// does not have the size of the manifest, and never allocates more than that size.
+// does not have the size of the manifest, and allocates little more than that size.
 func (a Artefact) Decompress(compressed []byte) ([]byte, error) {
-	return a.decompress(compressed, make([]byte, 0, a.Size))
+	return a.decompress(compressed, make([]byte, 0, a.Size+slack))
 }
 
-// DecompressInto is like Decompress, into memory with room for the content.
+// DecompressInto is like Decompress, into zeroed memory with room for the content. What follows the
+// content stays zero.
 func (a Artefact) DecompressInto(memory, compressed []byte) error {
 	if len(memory) < a.Size {
 		return fmt.Errorf("%s has %d bytes, more than %d", a.File, a.Size, len(memory))
 	}
-	data, err := a.decompress(compressed, memory[:0:a.Size])
+	room := min(a.Size+slack, len(memory))
+	data, err := a.decompress(compressed, memory[:0:room])
+	clear(memory[a.Size:room])
 	if err == nil && a.Size > 0 && &data[0] != &memory[0] {
 		copy(memory, data) // the library allocated its own memory
 	}
@@ -75,7 +82,7 @@ func (a Artefact) DecompressInto(memory, compressed []byte) error {
 
 func (a Artefact) decompress(compressed, into []byte) ([]byte, error) {
 	dec, err := zstd.NewReader(
-		nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(a.Size)),
+		nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(max(a.Size, zstd.MinWindowSize))),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.File, err)

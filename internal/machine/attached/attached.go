@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -50,6 +51,11 @@ func Find(name string, about any) (*os.File, Part, error) {
 	return nil, Part{}, fs.ErrNotExist
 }
 
+// Has reports whether the program's file contains a part with that name.
+func Has(name string) bool {
+	return slices.ContainsFunc(own().parts, func(p Part) bool { return p.Name == name })
+}
+
 // ownPath names the file of this process, even if the file has been moved.
 const ownPath = "/proc/self/exe"
 
@@ -59,18 +65,25 @@ type source struct {
 	open  func() (*os.File, error)
 }
 
-// own is this program; it has no parts if none were appended or they are unreadable.
-var own = sync.OnceValue(func() source {
+// own is this program, or the file set by Use.
+func own() source {
 	if given.open != nil {
 		return given
 	}
+	return program()
+}
+
+// program is this program; it has no parts if none were appended or they are unreadable.
+var program = sync.OnceValue(func() source {
 	own := source{open: func() (*os.File, error) { return os.Open(ownPath) }}
 	file, err := own.open()
 	if err != nil {
 		return own
 	}
 	defer file.Close()
+
 	own.parts, _ = Read(file)
+
 	return own
 })
 
@@ -82,6 +95,7 @@ var given source
 // of the file.
 func Use(file *os.File, open func() (*os.File, error)) (err error) {
 	given = source{open: open}
+
 	given.parts, err = Read(file)
 	return err
 }

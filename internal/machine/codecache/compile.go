@@ -14,7 +14,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
-	"golang.org/x/sys/cpu"
+
+	"github.com/rlmhq/rlm/internal/machine/attached"
 )
 
 // Module is a module to compile.
@@ -25,7 +26,7 @@ type Module struct {
 	Read func() ([]byte, error)
 	// Import provides the module's imports.
 	Import func(context.Context, wazero.Runtime) error
-	// Announce, if set, is called before the code is compiled rather than loaded.
+	// Announce, if set, is called before a compilation, but not before cached code is loaded.
 	Announce func()
 }
 
@@ -72,7 +73,11 @@ func (c *Cache) compileOnce(
 	}()
 
 	config := wazero.NewRuntimeConfigCompiler().WithDebugInfoEnabled(false)
-	desk, key := c.newDesk(), ""
+	var desk *desk
+	key := ""
+	if c.seal != nil || attached.Has(partName(m.ID)) {
+		desk = c.newDesk()
+	}
 	if desk != nil {
 		defer desk.remove()
 		key, code.cache = desk.codeKey(m.ID), desk.cache
@@ -85,7 +90,7 @@ func (c *Cache) compileOnce(
 
 	var module, hollow []byte
 	if desk != nil && mayLoad {
-		isCached = c.load(desk, key)
+		isCached = c.load(desk, key) || c.unpack(desk, m.ID, key)
 	}
 	if isCached {
 		module = desk.hollow
@@ -107,7 +112,7 @@ func (c *Cache) compileOnce(
 	switch {
 	case isCached:
 		err = desk.checkUse()
-	case desk != nil:
+	case desk != nil && c.seal != nil:
 		c.keep(ctx, desk, key, hollow, code.Runtime)
 	}
 	return code, isCached, err
@@ -133,25 +138,25 @@ func compileAside(ctx context.Context, r wazero.Runtime, module []byte) error {
 // desk is a private folder in which wazero reads and writes compiled code. wazero opens its files
 // by name and trusts them. So it never sees the cache, only a verified copy of the code.
 type desk struct {
-	dir    string
-	cache  wazero.CompilationCache
-	folder string // wazero's own, with its version in the name
-	hollow []byte // module of the loaded code
-	loaded string // name of the copy of the code
-	copied *os.File
-	entry  os.FileInfo // of the copy in the folder
+	dir      string
+	cache    wazero.CompilationCache
+	folder   string // wazero's own, with its version in the name
+	features string // identifies what wazero's code may use of this processor
+	hollow   []byte // module of the loaded code
+	loaded   string // name of the copy of the code
+	copied   *os.File
+	entry    os.FileInfo // of the copy in the folder
 }
 
 const deskPrefix = "rlm-work-"
 
-// newDesk returns nil without a cache, or if there is no place for a desk.
+// newDesk returns a new desk, or nil if it cannot make a private folder.
 func (c *Cache) newDesk() *desk {
-	if c.seal == nil {
-		return nil
+	dir, err := "", errNoCache
+	if c.seal != nil {
+		dir, err = os.MkdirTemp(c.Dir, deskPrefix)
 	}
-
-	dir, err := os.MkdirTemp(c.Dir, deskPrefix)
-	if err != nil { // the cache may be read-only
+	if err != nil { // the cache may be missing or read-only
 		if dir, err = os.MkdirTemp("", deskPrefix); err == nil {
 			err = checkPrivate(dir)
 		}
@@ -162,6 +167,9 @@ func (c *Cache) newDesk() *desk {
 	}
 	if err == nil {
 		d.folder, err = onlyEntry(dir)
+	}
+	if err == nil {
+		d.features, err = d.nameEmpty()
 	}
 	if err != nil {
 		c.Log.Warn("cannot use cached code: there is no folder for a copy", "error", err)
@@ -194,12 +202,32 @@ func (d *desk) remove() {
 func (d *desk) codeKey(module string) string {
 	h := sha256.New()
 	_, _ = io.WriteString(h, "hollow module and code, on a page"+module)
-	_, _ = fmt.Fprint(h, filepath.Base(d.folder), cpu.X86, cpu.ARM64)
+	_, _ = io.WriteString(h, filepath.Base(d.folder)+d.features)
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// nameEmpty returns the name that wazero gives to the code of an empty module, which depends on
+// the features of the processor, and on nothing else that differs between machines.
+func (d *desk) nameEmpty() (string, error) {
+	ctx := context.Background()
+	config := wazero.NewRuntimeConfigCompiler().WithDebugInfoEnabled(false).WithCompilationCache(d.cache)
+	r := wazero.NewRuntimeWithConfig(ctx, config)
+	if err := errors.Join(compileAside(ctx, r, emptyModule), r.Close(ctx)); err != nil {
+		return "", err
+	}
+
+	path, err := onlyEntry(d.folder)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Base(path), os.Remove(path)
 }
 
 // HasCode reports whether the cache contains code for a module. Only Compile verifies it.
 func (c *Cache) HasCode(id string) bool {
+	if c.seal == nil {
+		return false
+	}
 	desk := c.newDesk() // its folder name contains wazero's version
 	if desk == nil {
 		return false
@@ -217,14 +245,9 @@ func (c *Cache) load(d *desk, key string) bool {
 			return errChanged
 		}
 
-		d.loaded = f.Head.Name
-		if d.copied, err = createCopy(d.path(d.loaded)); err != nil {
+		if err := d.create(f.Head.Name); err != nil {
 			return err
 		}
-		if d.entry, err = os.Lstat(d.path(d.loaded)); err != nil {
-			return err
-		}
-
 		parts := divider{first: make([]byte, 0, f.Head.Hollow), rest: d.copied}
 		_, err = f.WriteTo(&parts)
 		d.hollow = parts.first
@@ -235,6 +258,19 @@ func (c *Cache) load(d *desk, key string) bool {
 		_ = os.Remove(d.path(d.loaded)) // wazero would refuse half a file
 	}
 	return isLoaded
+}
+
+// create creates the file for a copy of the code.
+func (d *desk) create(name string) (err error) {
+	if d.copied != nil {
+		_ = d.copied.Close() // of an earlier copy, which was refused
+	}
+	d.loaded = name
+	if d.copied, err = createCopy(d.path(name)); err != nil {
+		return err
+	}
+	d.entry, err = os.Lstat(d.path(name))
+	return err
 }
 
 // divider fills first, and writes the rest to rest.
@@ -255,6 +291,11 @@ func (d *divider) Write(p []byte) (int, error) {
 }
 
 func (d *desk) path(name string) string { return filepath.Join(d.folder, name) }
+
+var errNoCache = errors.New("there is no cache directory")
+
+// emptyModule is a WebAssembly module without sections.
+var emptyModule = []byte("\x00asm\x01\x00\x00\x00")
 
 var errUnused = errors.New("wazero has not used it")
 
@@ -291,7 +332,7 @@ func (c *Cache) keep(ctx context.Context, d *desk, key string, hollow []byte, r 
 		return
 	}
 
-	name := filepath.Base(path) // of a module without functions
+	name := filepath.Base(path) // used for a module without functions
 	for _, file := range files {
 		if file.Name() != name {
 			name = file.Name()

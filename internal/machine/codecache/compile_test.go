@@ -90,7 +90,7 @@ func TestPlantedCode(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesFoldersOfTheUser: the cache may lie in a folder that has other things, too.
+// TestSweepLeavesFoldersOfTheUser: the cache may be in a folder that also contains other files.
 func TestSweepLeavesFoldersOfTheUser(t *testing.T) {
 	dir := t.TempDir()
 	long := time.Now().Add(-2 * deskAge)

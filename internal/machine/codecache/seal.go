@@ -243,6 +243,13 @@ func (c *File) Verify(data []byte) error {
 	return nil
 }
 
+// readAll returns the verified data.
+func (c *File) readAll() ([]byte, error) {
+	data := bytes.NewBuffer(make([]byte, 0, c.Head.Length))
+	_, err := c.WriteTo(data)
+	return data.Bytes(), err
+}
+
 // WriteTo writes the data. It verifies each chunk in memory before writing it.
 func (c *File) WriteTo(w io.Writer) (written int64, err error) {
 	buffer := make([]byte, chunkSize)

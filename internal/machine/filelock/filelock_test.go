@@ -43,9 +43,9 @@ func TestALockHasOneHolder(t *testing.T) {
 	}
 }
 
-// TestAQuestionDisturbsNobody: one goroutine keeps asking who holds the lock, while another takes
-// it.
-func TestAQuestionDisturbsNobody(t *testing.T) {
+// TestAskingForTheHolderDisturbsNoTaker: one goroutine keeps asking who holds the lock, while
+// another takes it.
+func TestAskingForTheHolderDisturbsNoTaker(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	asked, stop, stopped := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	openLock(t, name)

@@ -57,7 +57,7 @@ type Instance struct {
 	owner  *Module
 	module api.Module
 	memory Memory
-	fuel   api.MutableGlobal
+	fuel   watchwazero.Fuel
 	noise  noise
 
 	// Of the current call:
@@ -97,7 +97,7 @@ func (m *Module) Instantiate(ctx context.Context, memory Memory) (*Instance, err
 		return nil, fmt.Errorf("cannot start it: %w", err)
 	}
 
-	in.fuel = in.module.ExportedGlobal("fuel").(api.MutableGlobal)
+	in.fuel = watchwazero.FuelOf(in.module)
 	return in, nil
 }
 
@@ -149,7 +149,7 @@ func (in *Instance) begin(ctx context.Context, job Job) {
 func (in *Instance) refuel() {
 	grant := min(slice, in.left)
 	in.left -= grant
-	in.fuel.Set(grant)
+	in.fuel.Set(int64(grant))
 }
 
 // Call runs one operation and returns a copy of its answer. The error comes from the input or the
@@ -198,7 +198,7 @@ func (in *Instance) exchange(ctx context.Context) ([]byte, error) {
 // ask calls a function with at most one parameter and a result.
 func (in *Instance) ask(ctx context.Context, function string, param uint64) (uint64, error) {
 	stack := []uint64{param}
-	err := watchwazero.Call(ctx, in.module.ExportedFunction(function), stack)
+	err := watchwazero.Call(ctx, in.module.ExportedFunction(function), in.fuel, stack)
 	return stack[0], err
 }
 
@@ -238,9 +238,11 @@ var (
 	errBadPointer = errors.New("the module passed an address outside its memory")
 )
 
-// hostYield runs when a slice of fuel is exhausted, and ends a call that has reached its limits.
+// hostYield runs when a slice of fuel is exhausted or the watchdog demands it, and ends a call that
+// has reached its limits.
 func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
 	in := bound(ctx)
+	in.left += uint64(max(0, in.fuel.Left()))
 	runtime.Gosched() // Go cannot interrupt a guest
 
 	switch {

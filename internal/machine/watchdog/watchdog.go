@@ -4,10 +4,13 @@
 // call often. The watchdog is the safeguard if they do not. It is a thread unknown to the Go
 // runtime, so it keeps looking even while the runtime waits for a guest in order to stop the world.
 //
-// A guest that is inside at two consecutive looks, without having moved in between, must leave: the
-// watchdog takes away its stack and its fuel. Each function of a guest checks its stack, and each
-// iteration of a loop its fuel, so the guest calls the host, which checks its limits. A guest that
-// was merely waiting for a processor then continues.
+// A guest that is inside at two consecutive checks, without having moved in between, must leave:
+// the watchdog takes away its stack and its fuel. Each function of a guest checks its stack, and
+// each iteration of a loop its fuel, so the guest calls the host, which checks its limits. A guest
+// that was merely waiting for a processor then continues.
+//
+// A guest with a thread pays for a taken stack: see [Stay.EnterOnThread]. It first loses its fuel
+// alone, and keeps its stack unless it then computes for a burst without moving.
 //
 // The watchdog exists on Linux, on amd64 and arm64.
 package watchdog
@@ -18,20 +21,20 @@ import (
 )
 
 const (
-	// lookEvery is the interval between two looks, in nanoseconds.
-	lookEvery = 5_000_000
-	// calmLooks is the number of looks without any guest after which the watchdog sleeps until it
+	// checkEvery is the interval between two checks, in nanoseconds.
+	checkEvery = 5_000_000
+	// calmChecks is the number of checks without any guest after which the watchdog sleeps until it
 	// is woken.
-	calmLooks = 20 //nolint:unused // the assembly has it
-	// burst is the processor time after which a guest with a thread must leave, in nanoseconds.
+	calmChecks = 20 //nolint:unused // the assembly has it
+	// burst is the processor time after which a guest with a thread loses its stack, in nanoseconds.
 	// Work that the host does on its behalf counts, too: a larger stack may cost milliseconds.
 	burst = 20_000_000 //nolint:unused // the assembly has it
-	// mostLooks is the number of looks after which it must leave in any case: the thread may have
+	// mostChecks is the number of checks after which it loses it in any case: the thread may have
 	// changed.
-	mostLooks = 400 //nolint:unused // the assembly has it
-	// moreLooks is the number of looks after which it must leave again in any case.
-	moreLooks = 10
-	// patience is the number of looks after which a guest that does not leave ends the process.
+	mostChecks = 400 //nolint:unused // the assembly has it
+	// moreChecks is the number of checks after which it loses it again in any case.
+	moreChecks = 10
+	// patience is the number of checks after which a guest that does not leave ends the process.
 	patience = 600 //nolint:unused // the assembly has it
 	// takenFuel is subtracted from a guest's fuel, which is always less.
 	takenFuel = 1 << 62
@@ -51,10 +54,10 @@ type Stay struct {
 	// thread is the number of the guest's thread, or 0 if all time counts.
 	thread uint64
 
-	// State of the watchdog: the moves at its last look, the number of looks since without a move,
-	// the number of looks at which a guest with a thread must leave in any case, and the processor
-	// time of the thread when its burst began.
-	seen, looks, due, began uint64 //nolint:unused // the assembly has them
+	// State of the watchdog: the moves at its last check, the number of checks since without a move,
+	// the number of checks at which a guest with a thread loses its stack in any case, and the
+	// processor time of the thread when its burst began.
+	seen, checks, due, began uint64 //nolint:unused // the assembly has them
 }
 
 // freeStays are the stays without an owner, guarded by mu.
@@ -97,7 +100,8 @@ func (s *Stay) Watch(limit uintptr, noStack uint64, fuel uintptr) {
 	s.limit, s.noStack, s.fuel = limit, noStack, fuel
 }
 
-// Enter must be called before a guest enters. Every look counts from then on.
+// Enter must be called before a guest enters. From then on, all time counts, even if the guest
+// waits for a processor.
 func (s *Stay) Enter() { s.enter(0) }
 
 func (s *Stay) enter(thread uint64) {
@@ -106,8 +110,8 @@ func (s *Stay) enter(thread uint64) {
 	wake() // if the watchdog misses this move, it notices before it sleeps
 }
 
-// EnterOnThread is like Enter, for a guest that should not have to leave because it waited for a
-// processor: only the processor time of its thread counts.
+// EnterOnThread is like Enter, for a guest that keeps its stack while it waits for a processor:
+// only the processor time of its thread counts. It loses its fuel first, as if it had no thread.
 func (s *Stay) EnterOnThread() { s.enter(currentThread()) }
 
 // Leave must be called when a guest has left.

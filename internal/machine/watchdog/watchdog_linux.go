@@ -16,7 +16,7 @@ import (
 var (
 	stays     [maxStays]Stay
 	usedStays uint64 // number of leading stays that have had an owner
-	// isAsleep is 1 from the last look before the watchdog sleeps until it is woken.
+	// isAsleep is 1 from the last check before the watchdog sleeps until it is woken.
 	isAsleep uint32
 	// takesFrom is the address of the limit of the guest that is being made to leave, or 0.
 	takesFrom uintptr

@@ -60,10 +60,10 @@ GLOBL threadName<>(SB), RODATA|NOPTR, $16
 
 // struct timespec
 DATA interval<>+0(SB)/8, $0
-DATA interval<>+8(SB)/8, $const_lookEvery
+DATA interval<>+8(SB)/8, $const_checkEvery
 GLOBL interval<>(SB), RODATA|NOPTR, $16
 
-// The watchdog. It never returns, and has no goroutine. R12 counts the looks at nobody.
+// The watchdog. It never returns, and has no goroutine. R12 counts the checks at nobody.
 TEXT ·watch(SB), NOSPLIT|NOFRAME, $0-0
 	MOVL $PRCTL, AX
 	MOVL $15, DI // PR_SET_NAME
@@ -72,7 +72,7 @@ TEXT ·watch(SB), NOSPLIT|NOFRAME, $0-0
 	SUBQ $16, SP // a struct timespec
 	MOVQ $0, R12
 
-look:
+check:
 	MOVL $NANOSLEEP, AX
 	LEAQ interval<>(SB), DI
 	MOVL $0, SI
@@ -91,28 +91,43 @@ next:
 	CMPQ Stay_seen(BX), R9
 	JEQ  again
 	MOVQ R9, Stay_seen(BX)
-	MOVQ $0, Stay_looks(BX)
-	MOVQ $const_mostLooks, Stay_due(BX)
+	MOVQ $0, Stay_checks(BX)
+	MOVQ $const_mostChecks, Stay_due(BX)
 	CALL threadTime<>(SB)
 	MOVQ AX, Stay_began(BX)
 	JMP  done
 
 again:
-	INCQ Stay_looks(BX)
+	INCQ Stay_checks(BX)
+	MOVQ $0, R8 // 1 if the guest may keep its stack
 	CMPQ Stay_thread(BX), $0
 	JEQ  take
 	CALL threadTime<>(SB)
-	MOVQ Stay_looks(BX), CX
+	CMPQ Stay_fuel(BX), $0
+	JEQ  burst
+	CMPQ Stay_checks(BX), $1
+	JNE  burst
+	MOVQ AX, Stay_began(BX) // it has a burst to reach a loop
+	JMP  spare
+
+burst:
+	MOVQ Stay_checks(BX), CX
 	CMPQ CX, Stay_due(BX)
 	JGE  over
 	MOVQ AX, DX
 	SUBQ Stay_began(BX), DX
 	CMPQ DX, $const_burst
-	JLT  done
+	JGE  over
+	CMPQ Stay_fuel(BX), $0
+	JEQ  done
+
+spare:
+	MOVQ $1, R8
+	JMP  take
 
 over:
 	MOVQ AX, Stay_began(BX) // another burst until it has to leave again
-	ADDQ $const_moreLooks, CX
+	ADDQ $const_moreChecks, CX
 	MOVQ CX, Stay_due(BX)
 
 take:
@@ -127,6 +142,8 @@ take:
 	JNE  taken
 	TESTQ DI, DI
 	JEQ  fuel
+	TESTQ R8, R8
+	JNE  fuel
 	MOVQ SI, (DI)
 
 fuel:
@@ -143,7 +160,7 @@ fuel:
 
 taken:
 	MOVQ $0, ·takesFrom(SB)
-	CMPQ Stay_looks(BX), $const_patience
+	CMPQ Stay_checks(BX), $const_patience
 	JLT  done
 	MOVQ ·endLength(SB), DX
 	TESTQ DX, DX
@@ -166,15 +183,15 @@ looked:
 	JEQ  nobody
 	MOVQ $0, R12
 	MOVL $0, ·isAsleep(SB)
-	JMP  look
+	JMP  check
 
 nobody:
 	INCQ R12
-	CMPQ R12, $const_calmLooks
-	JLT  look
+	CMPQ R12, $const_calmChecks
+	JLT  check
 	JGT  sleep
-	MOVL $1, ·isAsleep(SB) // a guest that enters from here on calls, or the next look sees it
-	JMP  look
+	MOVL $1, ·isAsleep(SB) // a guest that enters from here on calls, or the next check sees it
+	JMP  check
 
 sleep:
 	MOVL $FUTEX, AX
@@ -186,7 +203,7 @@ sleep:
 	CMPL ·isAsleep(SB), $0
 	JNE  sleep
 	MOVQ $0, R12
-	JMP  look
+	JMP  check
 
 // The processor time of the thread of the stay at BX, in AX, in nanoseconds; 0 without a thread.
 TEXT threadTime<>(SB), NOSPLIT|NOFRAME, $0-0

@@ -58,10 +58,10 @@ GLOBL threadName<>(SB), RODATA|NOPTR, $16
 
 // struct timespec
 DATA interval<>+0(SB)/8, $0
-DATA interval<>+8(SB)/8, $const_lookEvery
+DATA interval<>+8(SB)/8, $const_checkEvery
 GLOBL interval<>(SB), RODATA|NOPTR, $16
 
-// The watchdog. It never returns, and has no goroutine. R19 counts the looks at nobody.
+// The watchdog. It never returns, and has no goroutine. R19 counts the checks at nobody.
 TEXT ·watch(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD $15, R0 // PR_SET_NAME
 	MOVD $threadName<>(SB), R1
@@ -70,7 +70,7 @@ TEXT ·watch(SB), NOSPLIT|NOFRAME, $0-0
 	SUB  $16, RSP // a struct timespec
 	MOVD $0, R19
 
-look:
+check:
 	MOVD $interval<>(SB), R0
 	MOVD $0, R1
 	MOVD $NANOSLEEP, R8
@@ -88,21 +88,30 @@ next:
 	CMP  R10, R23
 	BEQ  again
 	MOVD R23, Stay_seen(R20)
-	MOVD ZR, Stay_looks(R20)
-	MOVD $const_mostLooks, R10
+	MOVD ZR, Stay_checks(R20)
+	MOVD $const_mostChecks, R10
 	MOVD R10, Stay_due(R20)
 	BL   threadTime<>(SB)
 	MOVD R0, Stay_began(R20)
 	B    done
 
 again:
-	MOVD Stay_looks(R20), R10
+	MOVD Stay_checks(R20), R10
 	ADD  $1, R10
-	MOVD R10, Stay_looks(R20)
+	MOVD R10, Stay_checks(R20)
+	MOVD $0, R24 // 1 if the guest may keep its stack
 	MOVD Stay_thread(R20), R10
 	CBZ  R10, take
 	BL   threadTime<>(SB)
-	MOVD Stay_looks(R20), R13
+	MOVD Stay_checks(R20), R13
+	MOVD Stay_fuel(R20), R14
+	CBZ  R14, burst
+	CMP  $1, R13
+	BNE  burst
+	MOVD R0, Stay_began(R20) // it has a burst to reach a loop
+	B    spare
+
+burst:
 	MOVD Stay_due(R20), R10
 	CMP  R10, R13
 	BGE  over
@@ -110,11 +119,16 @@ again:
 	SUB  R10, R0, R11
 	MOVD $const_burst, R12
 	CMP  R12, R11
-	BLT  done
+	BGE  over
+	CBZ  R14, done
+
+spare:
+	MOVD $1, R24
+	B    take
 
 over:
 	MOVD R0, Stay_began(R20) // another burst until it has to leave again
-	ADD  $const_moreLooks, R13
+	ADD  $const_moreChecks, R13
 	MOVD R13, Stay_due(R20)
 
 take:
@@ -130,6 +144,7 @@ take:
 	CMP  R10, R23
 	BNE  taken
 	CBZ  R11, fuel
+	CBNZ R24, fuel
 	MOVD R9, (R11)
 
 fuel:
@@ -154,7 +169,7 @@ taken:
 	DMB  $0xb
 	MOVD $·takesFrom(SB), R12
 	STLR ZR, (R12)
-	MOVD Stay_looks(R20), R10
+	MOVD Stay_checks(R20), R10
 	CMP  $const_patience, R10
 	BLT  done
 	MOVD ·endLength(SB), R2
@@ -177,16 +192,16 @@ looked:
 	CBZ  R22, nobody
 	MOVD $0, R19
 	MOVW ZR, (R12)
-	B    look
+	B    check
 
 nobody:
 	ADD  $1, R19
-	CMP  $const_calmLooks, R19
-	BLT  look
+	CMP  $const_calmChecks, R19
+	BLT  check
 	BGT  sleep
 	MOVD $1, R10
-	MOVW R10, (R12) // a guest that enters from here on calls, or the next look sees it
-	B    look
+	MOVW R10, (R12) // a guest that enters from here on calls, or the next check sees it
+	B    check
 
 sleep:
 	MOVD $·isAsleep(SB), R0
@@ -199,7 +214,7 @@ sleep:
 	MOVWU (R12), R10
 	CBNZ R10, sleep
 	MOVD $0, R19
-	B    look
+	B    check
 
 // The processor time of the thread of the stay at R20, in R0, in nanoseconds; 0 without a thread.
 TEXT threadTime<>(SB), NOSPLIT|NOFRAME, $0-0

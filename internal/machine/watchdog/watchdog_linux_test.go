@@ -86,7 +86,7 @@ func TestFuelIsExact(t *testing.T) {
 	}
 }
 
-// TestTheWatchdogSleepsAndWakes: it looks again once a guest enters.
+// TestTheWatchdogSleepsAndWakes: it checks again once a guest enters.
 func TestTheWatchdogSleepsAndWakes(t *testing.T) {
 	for range 2 {
 		enterDeaf(t)
@@ -96,7 +96,7 @@ func TestTheWatchdogSleepsAndWakes(t *testing.T) {
 	}
 }
 
-// TestWaitingForAProcessorIsAllowed for a guest with a thread.
+// TestWaitingForAProcessorIsAllowed lets a guest with a thread wait.
 func TestWaitingForAProcessorIsAllowed(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -117,6 +117,36 @@ func TestWaitingForAProcessorIsAllowed(t *testing.T) {
 	s.Leave()
 }
 
+// TestAGuestWithAThreadLosesItsFuelFirst: the guest loses its stack only if it then continues to
+// compute without leaving.
+func TestAGuestWithAThreadLosesItsFuelFirst(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	limit, fuel := uint64(0), int64(1000)
+	s, err := Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Free()
+	s.Watch(uintptr(unsafe.Pointer(&limit)), noStack, uintptr(unsafe.Pointer(&fuel)))
+	s.EnterOnThread()
+
+	for atomic.LoadInt64(&fuel) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if atomic.LoadUint64(&limit) != 0 {
+		t.Error("it lost its stack together with its fuel")
+	}
+	for atomic.LoadUint64(&limit) == 0 { //nolint:revive // it computes
+	}
+
+	s.Leave()
+	Unwatch(uintptr(unsafe.Pointer(&limit)))
+	if fuel != 1000-takenFuel {
+		t.Errorf("the fuel is %d, and was taken more than once", fuel)
+	}
+}
+
 // TestAGuestThatRestsLeavesSeldom: the host may do slow work on its behalf, for example allocate a
 // larger stack.
 func TestAGuestThatRestsLeavesSeldom(t *testing.T) {
@@ -134,15 +164,15 @@ func TestAGuestThatRestsLeavesSeldom(t *testing.T) {
 	}
 
 	begun, times := time.Now(), int64(0)
-	for times < 10 { // whenever a busy machine looks
+	for times < 10 { // whenever a busy machine checks
 		if atomic.SwapUint64(&limit, 0) != 0 {
 			times++
 		}
-		time.Sleep(lookEvery / 5)
+		time.Sleep(checkEvery / 5)
 	}
 	s.Leave()
 	Unwatch(uintptr(unsafe.Pointer(&limit)))
-	if most := int64(time.Since(begun))/(moreLooks*lookEvery) + 2; times > most {
+	if most := int64(time.Since(begun))/(moreChecks*checkEvery) + 2; times > most {
 		t.Errorf("it had to leave %d times, more than %d", times, most)
 	}
 }

@@ -10,7 +10,7 @@ func wake() {}
 
 func currentThread() uint64 { return 0 }
 
-// Unwatch returns at once.
+// Unwatch returns immediately.
 func Unwatch(uintptr) {}
 
 func setEnding(int, string) {}

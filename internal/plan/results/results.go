@@ -4,6 +4,7 @@ package results
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,22 +16,34 @@ import (
 // Result describes how a snippet ended, as printed by `rlm exec --json`. Its names are part of the
 // interface: see docs/reference/cli.md.
 type Result struct {
-	Status    tiers.Status        `json:"status"`
-	Tier      string              `json:"tier"`
-	Stdout    string              `json:"stdout"` // without Echo
-	Echo      string              `json:"echo,omitempty"`
-	Stderr    string              `json:"stderr,omitempty"`
-	Dropped   int64               `json:"dropped_bytes,omitempty"`
-	Final     bool                `json:"final"`
-	Value     json.RawMessage     `json:"value,omitempty"`
-	Files     []File              `json:"files,omitempty"`
-	Exception *tiers.Exception    `json:"exception,omitempty"`
-	Limit     tiers.Limit         `json:"limit,omitempty"`
-	Denied    []tiers.Denial      `json:"denied,omitempty"`
-	Lost      *tiers.Loss         `json:"lost,omitempty"`
-	Moved     *Move               `json:"moved,omitempty"`
-	Usage     Usage               `json:"usage"`
-	Enforced  []tiers.Enforcement `json:"enforced"`
+	Status    tiers.Status     `json:"status"`
+	Tier      string           `json:"tier"`
+	Stdout    string           `json:"stdout"` // without Echo
+	Echo      string           `json:"echo,omitempty"`
+	Stderr    string           `json:"stderr,omitempty"`
+	Dropped   int64            `json:"dropped_bytes,omitempty"`
+	Final     bool             `json:"final"`
+	Value     json.RawMessage  `json:"value,omitempty"`
+	Files     []File           `json:"files,omitempty"`
+	Exception *tiers.Exception `json:"exception,omitempty"`
+	Limit     tiers.Limit      `json:"limit,omitempty"`
+	Denied    []tiers.Denial   `json:"denied,omitempty"`
+	Lost      *tiers.Loss      `json:"lost,omitempty"`
+	Moved     *Move            `json:"moved,omitempty"`
+	Usage     Usage            `json:"usage"`
+	// Enforced is in the first result of a session, and in each result whose limits differ from
+	// those of the result before.
+	Enforced []tiers.Enforcement `json:"enforced,omitempty"`
+}
+
+// OmitKnown removes the enforcement of the limits if the session's reader knows it already. Known
+// is the enforcement that the reader knows; OmitKnown updates it.
+func (r *Result) OmitKnown(known *[]tiers.Enforcement) {
+	if slices.Equal(*known, r.Enforced) {
+		r.Enforced = nil
+	} else if len(r.Enforced) > 0 {
+		*known = r.Enforced
+	}
 }
 
 // Move reports that the session moved to another tier.

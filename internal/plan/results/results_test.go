@@ -25,7 +25,7 @@ func TestTheNamesOfAResultStay(t *testing.T) {
 		`"exception":{"type":"SystemExit","message":"3","traceback":"T","exit_code":3},` +
 		`"denied":[{"target":"a:1","reason":"why"}],"lost":{"snippets":[],"reason":"gone"},` +
 		`"usage":{"active_ms":0,"wall_ms":0,"host_wait_ms":0,"queued_ms":0,"fuel":0,` +
-		`"peak_memory_bytes":0,"host_calls":0,"output_bytes":0},"enforced":[]}`
+		`"peak_memory_bytes":0,"host_calls":0,"output_bytes":0}}`
 	if string(got) != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 // explainMissing adds to a ModuleNotFoundError which other tiers have the module, and why the
 // snippet did not run there.
-func (e *escalation) explainMissing() {
+func (e *escalation) explainMissing(ctx context.Context) {
 	x := e.result.Exception
 	if x == nil || x.Type != "ModuleNotFoundError" || e.job.Language != tiers.Python {
 		return
@@ -26,20 +27,22 @@ func (e *escalation) explainMissing() {
 		return
 	}
 
+	advice := e.adviseOn(ctx, module)
 	noted := *x
-	noted.Traceback = strings.TrimRight(x.Traceback, "\n") + "\n" + e.adviseOn(module)
+	noted.Traceback = strings.TrimRight(x.Traceback, "\n") + "\n" + advice
 	e.result.Exception = &noted
 }
 
 // adviseOn describes where to find a module that the snippet's tier lacks, one tier per line, and
 // how to add it if no tier is known to have it.
-func (e *escalation) adviseOn(module string) string {
+func (e *escalation) adviseOn(ctx context.Context, module string) string {
 	module, _, _ = strings.Cut(texts.OneLine(module), ".")
+	plan := e.planAgain(ctx)
 	var b strings.Builder
 	isKnown := false
 	for i := range e.candidates {
 		info := &e.candidates[i].Info
-		reason := reasonAgainst(e.result.Plan, info.Name)
+		reason := reasonAgainst(plan, info.Name)
 		if reason == "" || !abilities.RunsWholeLanguage(info) || abilities.LacksModule(info, tiers.Python, module) {
 			continue
 		}
@@ -51,16 +54,90 @@ func (e *escalation) adviseOn(module string) string {
 	}
 
 	switch {
+	case isKnown && isPure(module):
+		fmt.Fprintf(&b, "add its pure-Python package with --with %s\n", packageOf(module))
 	case isKnown:
 	case slices.Contains(absentStandard, module):
 		fmt.Fprintf(&b, "no sandbox has the module %s of the standard library\n", module)
 	default:
-		name := packageOf(module)
-		fmt.Fprintf(&b, "no tier is known to have the module %s: add a pure-Python package with "+
-			"--with %s, or build an image with rlm images build --with %s and pass --image %s\n",
-			module, name, name, name)
+		fmt.Fprintf(&b, "no tier is known to have the module %s: %s\n", module, e.adviseOnPackage(module))
 	}
 	return b.String()
+}
+
+// adviseOnPackage says how to add a package that no tier is known to have.
+func (e *escalation) adviseOnPackage(module string) string {
+	name := packageOf(module)
+	image := fmt.Sprintf("build an image with rlm images build --name %s --with %s and pass --image %s",
+		name, name, name)
+	if why := e.whyNoImages(); why != "" {
+		image = fmt.Sprintf("an image can have it, but tier docker is refused: %s", why)
+	}
+	if slices.Contains(compiledPackages, name) {
+		return "its package needs compiled code, which --with cannot add; " + image
+	}
+	return fmt.Sprintf("add a pure-Python package with --with %s; for any other, %s", name, image)
+}
+
+// whyNoImages returns why the tier whose packages come from images does not run here, or an empty
+// string.
+func (e *escalation) whyNoImages() string {
+	for i := range e.candidates {
+		c := &e.candidates[i]
+		switch {
+		case c.Info.Isolation != tiers.IsolationContainer:
+		case c.Unusable != nil:
+			return texts.Line(c.Unusable.Error(), maxReason)
+		default:
+			return reasonAgainst(e.planNothing(), c.Info.Name)
+		}
+	}
+	return "there is none"
+}
+
+// planAgain plans the snippet again after asking the tiers that could be advised whether they are
+// usable. It asks none that the policy excludes: its answer would change nothing, and the wait for
+// it would delay each snippet with a missing module.
+func (e *escalation) planAgain(ctx context.Context) *router.Plan {
+	allowed := e.planNothing()
+	isAdvised := func(info *tiers.Info) bool {
+		return info.Isolation == tiers.IsolationContainer && reasonAgainst(allowed, info.Name) == ""
+	}
+	for i := e.findUnprobedWhere(isAdvised); i >= 0; i = e.findUnprobedWhere(isAdvised) {
+		if e.probe(ctx, i) != nil {
+			return e.result.Plan
+		}
+	}
+
+	plan := e.cfg.Policy.Plan(e.verdict, e.candidates, e.standing)
+	return &plan
+}
+
+// planNothing plans a snippet that needs nothing: it refuses the tiers that the policy excludes, and
+// those that are known to be unusable.
+func (e *escalation) planNothing() *router.Plan {
+	plan := e.cfg.Policy.Plan(router.Verdict{Needs: &router.Needs{}}, e.candidates,
+		router.Standing{Language: e.job.Language})
+	return &plan
+}
+
+// maxReason is the number of bytes of a tier's own reason that are shown, as in a plan.
+const maxReason = 1000
+
+// isPure reports whether a module that a tier has is probably from a package without compiled code.
+func isPure(module string) bool {
+	return !slices.Contains(compiledPackages, packageOf(module)) &&
+		!slices.Contains(absentStandard, module) && !slices.Contains(hostedStandard, module) &&
+		!strings.HasPrefix(module, "_")
+}
+
+// compiledPackages are popular packages that need compiled code, themselves or in what they depend
+// on.
+var compiledPackages = []string{
+	"cryptography", "duckdb", "grpcio", "jax", "keras", "lightgbm", "lxml", "matplotlib", "numba",
+	"numpy", "opencv-python-headless", "pandas", "pillow", "polars", "psycopg2", "pyarrow",
+	"pydantic", "pymupdf", "scikit-image", "scikit-learn", "scipy", "seaborn", "shapely", "spacy",
+	"statsmodels", "tensorflow", "torch", "torchvision", "transformers", "xgboost",
 }
 
 // absentStandard are modules of the standard library that need a screen, another system, or a
@@ -68,6 +145,16 @@ func (e *escalation) adviseOn(module string) string {
 var absentStandard = []string{
 	"_winapi", "ensurepip", "idlelib", "msvcrt", "nt", "tkinter", "turtle", "turtledemo", "venv",
 	"winreg", "winsound",
+}
+
+// hostedStandard are modules of the standard library that a tier may lack, and that a CPython of a
+// whole system has.
+var hostedStandard = []string{
+	"antigravity", "bz2", "cProfile", "compileall", "ctypes", "curses", "dbm", "fcntl", "ftplib",
+	"getpass", "grp", "imaplib", "lzma", "mailbox", "mmap", "modulefinder", "multiprocessing", "netrc",
+	"nturl2path", "pickletools", "poplib", "profile", "pstats", "pty", "pwd", "py_compile", "pyclbr",
+	"pydoc", "pydoc_data", "readline", "resource", "smtplib", "sqlite3", "ssl", "syslog", "termios",
+	"this", "trace", "tty", "webbrowser", "wsgiref", "xmlrpc", "zipapp",
 }
 
 // packageNames maps popular modules to the packages that contain them under another name.

@@ -363,8 +363,8 @@ func TestAHostCallOutsideOfASnippetIsRefused(t *testing.T) {
 	}
 }
 
-// TestACancelledCallKeepsItsPlace: a snippet that starts and cancels calls in a loop runs no more
-// of them at the same time than one that waits.
+// TestACancelledCallKeepsItsPlace: a snippet that starts and cancels calls in a loop has no more
+// calls at the same time than a snippet that waits for its calls.
 func TestACancelledCallKeepsItsPlace(t *testing.T) {
 	const atOnce = 2
 	began, release := make(chan struct{}, 100), make(chan struct{})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/snippet/abilities"
 	"github.com/rlmhq/rlm/internal/snippet/labels"
+	snippets "github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -57,6 +58,7 @@ type escalation struct {
 	rejected []tiers.RejectedError // for the plan
 	asked    []string              // the tiers among them that were asked to reject it
 	unasked  bool                  // no further tier is asked
+	standing router.Standing       // before the last attempt
 	result   router.Result
 }
 
@@ -64,6 +66,7 @@ type escalation struct {
 func (e *escalation) tryFirst(ctx context.Context) (again bool, err error) {
 	state := e.stateOf(e.job.Language)
 	state.Rejected = e.rejected
+	e.standing = state
 	plan, err := e.planUsable(ctx, e.verdict, state, e.countNeeded)
 	if err != nil {
 		return false, e.asBroken(routerName, tiers.EffectsNeverRan, err)
@@ -186,6 +189,7 @@ func (e *escalation) retryUnasked(plan *router.Plan) (again bool, err error) {
 	e.result.Tier = ""
 	return false, &router.NoTierError{
 		Refusals: plan.Refusals, Effects: e.addEffects(tiers.EffectsNeverRan),
+		Advice: e.adviseOnFiles(plan),
 	}
 }
 
@@ -198,12 +202,12 @@ func (e *escalation) runIn(ctx context.Context, ask bool) error {
 	}
 	if e.host == nil {
 		result, err := e.space.sandbox.Run(ctx, job)
-		return e.takeResult(result, err)
+		return e.takeResult(ctx, result, err)
 	}
 
 	runCtx, a := e.replay.beginAttempt(ctx, ask)
 	result, err := e.space.sandbox.Run(runCtx, job)
-	return e.takeResult(result, e.checkCalls(ctx, a, err))
+	return e.takeResult(ctx, result, e.checkCalls(ctx, a, err))
 }
 
 // checkCalls ends an attempt in the replay and returns the error of the run: the tier's own, or one
@@ -244,7 +248,7 @@ func mismatchError(name string, wrong, err error) error {
 }
 
 // takeResult records the result of a snippet that was not rejected.
-func (e *escalation) takeResult(result tiers.Result, err error) error {
+func (e *escalation) takeResult(ctx context.Context, result tiers.Result, err error) error {
 	if asRejection(err) != nil {
 		return err
 	}
@@ -257,7 +261,8 @@ func (e *escalation) takeResult(result tiers.Result, err error) error {
 		e.space.note(e.verdict.Needs)
 		e.space.bytes = result.Usage.PeakMemory
 	}
-	e.explainMissing()
+	e.explainMissing(ctx)
+	e.explainFile()
 	return err
 }
 
@@ -315,4 +320,14 @@ func (r *resumedWriter) Write(p []byte) (int, error) {
 	r.passed = r.at
 	n, err := r.w.Write(p[skip:])
 	return int(skip) + n, err
+}
+
+// WriteEcho implements tiers.EchoWriter. Only a snippet that ended has an echo, so no attempt
+// repeats a part of it.
+func (r *resumedWriter) WriteEcho(text []byte) {
+	n := int64(len(text))
+	if r.at += n; r.at > r.passed {
+		r.passed = r.at
+		snippets.WriteEcho(r.w, text)
+	}
 }

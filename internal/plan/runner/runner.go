@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/hostcall"
 	"github.com/rlmhq/rlm/internal/snippet/labels"
 	"github.com/rlmhq/rlm/internal/snippet/outfiles"
+	snippets "github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -47,10 +48,10 @@ type Analyser interface {
 // must not be called concurrently.
 type Runner struct {
 	cfg        Config
-	packages   *pyfolder.Folder // of the session; may be nil
+	packages   *pyfolder.Folder // the session's packages; may be nil
 	host       tiers.Host       // the caller's; tiers see it through a door
 	gate       *hostcall.Gate
-	candidates []router.Candidate // of cfg.Tiers, in the same order
+	candidates []router.Candidate // one for each of cfg.Tiers, in the same order
 	probed     []bool
 	spaces     map[tiers.Language]*space
 	adopted    bool // the inputs are of package bigtext: see adoptInputs
@@ -257,7 +258,8 @@ func (r *Runner) analyse(
 		return router.Verdict{Unknown: "no analyser supports the language"}, nil
 	}
 
-	v, err := analyser.Analyse(ctx, source)
+	// An analyser may use a sandbox, which is not the snippet's.
+	v, err := analyser.Analyse((*snippets.Tape)(nil).With(ctx), source)
 	if err == nil {
 		return v, nil
 	}
@@ -316,20 +318,45 @@ func (r *Runner) planUsable(
 	for {
 		plan := r.cfg.Policy.Plan(v, r.candidates, s)
 		i := r.findUnprobed(&plan, depth(&plan))
+		if i < 0 && len(plan.Chain) == 0 && plan.Exception == nil {
+			// The refusals must not advise what would not help. Code that is not valid gets no
+			// refusals.
+			i = r.findUnprobedWhere(r.lacksRequest)
+		}
 		if i < 0 {
 			return plan, nil
 		}
-
-		name := r.candidates[i].Info.Name
-		unusable, err := r.cfg.Probes.ask(ctx, name, r.cfg.Tiers[i])
-		if err != nil {
+		if err := r.probe(ctx, i); err != nil {
 			return router.Plan{}, err
 		}
-
-		// Its modules may be known only now.
-		r.candidates[i] = router.Candidate{Info: r.describe(r.cfg.Tiers[i]), Unusable: unusable}
-		r.probed[i] = true
 	}
+}
+
+// probe asks a tier whether it is usable. Its modules may be known only then.
+func (r *Runner) probe(ctx context.Context, i int) error {
+	unusable, err := r.cfg.Probes.ask(ctx, r.candidates[i].Info.Name, r.cfg.Tiers[i])
+	if err != nil {
+		return err
+	}
+	r.candidates[i] = router.Candidate{Info: r.describe(r.cfg.Tiers[i]), Unusable: unusable}
+	r.probed[i] = true
+	return nil
+}
+
+// findUnprobedWhere returns the first unprobed tier for which a condition holds, or -1.
+func (r *Runner) findUnprobedWhere(holds func(*tiers.Info) bool) int {
+	for i := range r.candidates {
+		if !r.probed[i] && holds(&r.candidates[i].Info) {
+			return i
+		}
+	}
+	return -1
+}
+
+// lacksRequest reports whether the policy refuses a tier only because it runs on request alone.
+func (r *Runner) lacksRequest(info *tiers.Info) bool {
+	p := &r.cfg.Policy
+	return info.OnRequest && p.Pin == "" && len(p.Tiers) == 0 && !p.AllowLocal
 }
 
 // findUnprobed returns the first unprobed tier among the chain's first tiers, or -1 if all were

@@ -137,7 +137,7 @@ func TestATierThatDoesNotKnowItsModulesMayRejectImports(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyHasIsToldToTheSnippet(t *testing.T) {
+func TestModulesMissingEverywhereRaise(t *testing.T) {
 	wasm, docker := newWasm(), newDocker()
 	s := start(t, Config{}, wasm, docker)
 	s.in("wasm", "set x 1", "")
@@ -230,16 +230,53 @@ func TestAnImportRefusesNoSnippet(t *testing.T) {
 	}
 	s.misses("wasm", "# import numpy\nneed numpy", "tier docker has the module numpy: "+
 		"not usable on this machine: no daemon: start it\n"+
-		"tier local has the module numpy: policy does not allow this tier: pass --allow-local, or set AllowLocal\n")
+		"tier local has the module numpy: policy does not allow this tier: pass --allow-local\n")
 	s.misses("wasm", "# import nosuch\nneed nosuch",
-		"no tier is known to have the module nosuch: add a pure-Python package with --with nosuch, "+
-			"or build an image with rlm images build --with nosuch and pass --image nosuch\n")
+		"no tier is known to have the module nosuch: add a pure-Python package with --with nosuch; "+
+			"for any other, an image can have it, but tier docker is refused: no daemon: start it\n")
 	s.misses("wasm", "# import sklearn\nneed sklearn", "no tier is known to have the module sklearn: "+
-		"add a pure-Python package with --with scikit-learn, "+
-		"or build an image with rlm images build --with scikit-learn and pass --image scikit-learn\n")
+		"its package needs compiled code, which --with cannot add; "+
+		"an image can have it, but tier docker is refused: no daemon: start it\n")
 	s.misses("wasm", "# import tkinter\nneed tkinter",
 		"no sandbox has the module tkinter of the standard library\n")
 
+	t.Run("an image is advised where it would help", func(t *testing.T) {
+		s := start(t, Config{}, newWasm(), newDocker())
+		s.misses("wasm", "# import nosuch\nneed nosuch", "no tier is known to have the module nosuch: "+
+			"add a pure-Python package with --with nosuch; for any other, build an image with "+
+			"rlm images build --name nosuch --with nosuch and pass --image nosuch\n")
+	})
+	t.Run("a tier that the policy excludes is not asked", func(t *testing.T) {
+		asked := func(context.Context) error {
+			t.Error("it is asked")
+			return nil
+		}
+		local, docker := newLocal(), newDocker()
+		local.probe, docker.probe = asked, asked
+		s := start(t, Config{Policy: router.Policy{MinIsolation: tiers.IsolationWasm, Tiers: []string{"wasm"}}},
+			newWasm(), docker, local)
+		s.misses("wasm", "# import numpy\nneed numpy", "tier docker has the module numpy: "+
+			"policy allows only the tiers wasm\n"+
+			"tier local has the module numpy: policy allows only the tiers wasm\n")
+		s.misses("wasm", "# import nosuch\nneed nosuch", "no tier is known to have the module nosuch: "+
+			"add a pure-Python package with --with nosuch; for any other, an image can have it, "+
+			"but tier docker is refused: policy allows only the tiers wasm\n")
+
+		s = start(t, Config{}, newWasm(), local)
+		s.misses("wasm", "# import numpy\nneed numpy",
+			"tier local has the module numpy: policy does not allow this tier: pass --allow-local\n")
+	})
+	t.Run("a pure package that an image has can be added", func(t *testing.T) {
+		docker := newDocker()
+		docker.info.Modules = tiers.ModuleSet("tabulate", "curses")
+		docker.probe = func(context.Context) error { return errors.New("no daemon: start it") }
+		s := start(t, Config{}, newWasm(), docker)
+		s.misses("wasm", "# import tabulate\nneed tabulate", "tier docker has the module tabulate: "+
+			"not usable on this machine: no daemon: start it\n"+
+			"add its pure-Python package with --with tabulate\n")
+		s.misses("wasm", "# import curses\nneed curses", "tier docker has the module curses: "+
+			"not usable on this machine: no daemon: start it\n")
+	})
 	t.Run("a guarded one is not asked for", func(t *testing.T) {
 		s := start(t, Config{}, newWasm(), newDocker())
 		s.in("wasm", "# import numpy guarded\nprint fine", "fine\n")
@@ -361,8 +398,12 @@ func TestAProbeThatWasCancelledIsAskedAgain(t *testing.T) {
 }
 
 func TestAnInvalidSnippetTroublesNoTier(t *testing.T) {
-	interp, wasm := newInterp(), newWasm()
-	s := start(t, Config{}, interp, wasm)
+	interp, wasm, local := newInterp(), newWasm(), newLocal()
+	local.probe = func(context.Context) error {
+		t.Error("a tier is asked")
+		return nil
+	}
+	s := start(t, Config{}, interp, wasm, local)
 	r := s.runs("# invalid")
 	if r.Status != tiers.StatusRaised || r.Exception.Type != "SyntaxError" ||
 		r.Exception.Traceback == "" ||
@@ -452,7 +493,7 @@ func TestAModuleOfAFunctionMustBeAllowedWhenItIsUsed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotUnderstoodGoesToAWholeLanguage(t *testing.T) {
+func TestUnanalysedSnippetsGoToAWholeLanguage(t *testing.T) {
 	for _, source := range []string{"# unknown\nprint 1", "# broken\nprint 1"} {
 		t.Run(source, func(t *testing.T) {
 			wasm := newWasm()

@@ -50,8 +50,8 @@ func TestANamespaceMovesForSpeed(t *testing.T) {
 	s.in("docker", "show x", "1\n") // it stays where it is
 }
 
-// TestABrokenFasterTierIsPassedOver: the first snippet of a session chooses a tier for its speed
-// that fails to open.
+// TestABrokenFasterTierIsPassedOver: the first snippet of a session chooses a tier because it is
+// fast, and this tier fails to open.
 func TestABrokenFasterTierIsPassedOver(t *testing.T) {
 	wasm, docker := newWasm(), newDocker()
 	wasm.info.Cost.Slowdown = map[tiers.Language]float64{tiers.Python: 3.4}

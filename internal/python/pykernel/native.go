@@ -48,7 +48,7 @@ type Version [3]int
 const maxCompiled = 16 << 20
 
 // Compile makes a host interpreter compile the runtime, for Load to send to other processes of the
-// same interpreter. cmd starts the interpreter; it runs no code but ours, so it needs no wall.
+// same interpreter. cmd starts the interpreter; it runs only our code, so it needs no wall.
 func Compile(cmd *exec.Cmd) ([]byte, error) {
 	sources, err := json.Marshal(Sources())
 	if err != nil {

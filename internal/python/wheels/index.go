@@ -82,7 +82,7 @@ type file struct {
 	sha256  string // in hex
 	python  string // supported versions of Python, as a spec
 	yanked  bool
-	version version.Version // of the package
+	version version.Version // the package's version
 }
 
 // page is an index's answer about a package.

@@ -104,7 +104,7 @@ func checkLock(pins []Pin, target *Target, texts []string) error {
 	for _, p := range pins {
 		versions[p.Name] = p.Version
 		if name, _ := parseWheelName(p.File); target.rank(name.tags) < 0 {
-			return fmt.Errorf("the lock has %s, which does not run on Python %s and %s",
+			return fmt.Errorf("the lock file pins %s, which does not run on Python %s on %s",
 				p.File, target.Python, target.Machine)
 		}
 	}

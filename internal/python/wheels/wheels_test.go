@@ -80,7 +80,7 @@ func TestTheNewestReleasesThatAgreeAreChosen(t *testing.T) {
 	}
 }
 
-func TestWhatTheTargetHasIsLeftOut(t *testing.T) {
+func TestPackagesOfTheTargetAreLeftOut(t *testing.T) {
 	target := pure()
 	target.Has = map[string]string{"b": "2.0"}
 	a := wheelindex.Make("a-1-py3-none-any.whl", []string{"b"}, nil)
@@ -94,7 +94,7 @@ func TestWhatTheTargetHasIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeUsedIsExplained(t *testing.T) {
+func TestErrorsExplainUnusableWheels(t *testing.T) {
 	wheel := wheelindex.Make
 	lying := wheel("lying-1.0-py3-none-any.whl", nil, nil)
 	lying.Digest = strings.Repeat("0", 64)

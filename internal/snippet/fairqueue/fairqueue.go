@@ -35,8 +35,8 @@ type Queue struct {
 	retry    *time.Timer      // ends the time for which a free place is reserved; may be nil
 	lines    map[string]*line // lines of waiting tenants
 	turns    []*line          // the same lines, in the order of their turns
-	arrivals signal           // of callers
-	fresh    signal           // of callers in Enter
+	arrivals signal           // raised when a caller arrives
+	fresh    signal           // raised when a caller arrives in Enter
 }
 
 // signal holds a channel that is closed at the next event; it is nil until requested.

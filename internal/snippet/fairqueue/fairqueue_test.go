@@ -135,7 +135,8 @@ func leaveAs(q *Queue, name string) {
 	}
 }
 
-// TestSlowCallersRestBesideQuickOnes: slow callers rest for as long as one of them had its place.
+// TestSlowCallersRestBesideQuickOnes: while quick callers arrive, slow callers wait for as long as
+// the last slow caller held its place, at most mostRest.
 func TestSlowCallersRestBesideQuickOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(2, 100)
@@ -248,7 +249,7 @@ func TestQuickCallersGoFirst(t *testing.T) {
 		if err := q.Enter(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
-		var order []string // of callers with the only place
+		var order []string // callers in the order in which they got the only place
 		wait := func(name string, n int) {
 			for range n {
 				go func() {

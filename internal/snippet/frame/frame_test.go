@@ -12,7 +12,7 @@ import (
 	"testing/iotest"
 )
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestFramesAreReadAsWritten(t *testing.T) {
 	var stream bytes.Buffer
 	w := NewWriter(&stream, 1<<22)
 	large := bytes.Repeat([]byte("large"), 300_000)

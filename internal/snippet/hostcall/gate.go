@@ -8,9 +8,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -38,7 +38,7 @@ func (g *Gate) Hold(bytes int) error {
 	return fmt.Errorf(
 		"the arguments and results of the host calls in flight would take more than %s in total: "+
 			"wait for some of the calls first",
-		humanize.IBytes(uint64(g.most)),
+		quantity.IBytes(g.most),
 	)
 }
 

@@ -16,16 +16,15 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/snippet/hostcall"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // Bounds of a connection.
 const (
 	MaxMessage  = 64 << 20  // bytes per line
 	maxWeight   = 512 << 20 // bytes of its decoded values
-	maxRequests = 1024      // of the peer, under way at once
+	maxRequests = 1024      // maximum of the peer's concurrent requests
 	maxHeld     = 1 << 30   // bytes of all of them
 )
 
@@ -65,7 +64,7 @@ type Conn struct {
 	mu       sync.Mutex
 	last     int64
 	calls    map[int64]chan *message            // ours
-	requests map[string]context.CancelCauseFunc // of the peer, by ID, until their responses are written
+	requests map[string]context.CancelCauseFunc // the peer's requests by ID, until their responses are written
 	held     int
 	warnings int
 	isClosed bool
@@ -134,7 +133,7 @@ func (c *Conn) readLine() ([]byte, error) {
 		part, err := c.in.ReadSlice('\n')
 		if len(line)+len(part) > MaxMessage {
 			err := NewError(CodeInvalidRequest, nil, "a message has more than %s",
-				humanize.IBytes(MaxMessage))
+				quantity.IBytes(MaxMessage))
 			return nil, errors.Join(err, c.write(&message{ID: Raw("null"), Error: err}))
 		}
 		line = append(line, part...)
@@ -190,8 +189,8 @@ func (c *Conn) checkWeight(weight, size int) *Error {
 		return nil
 	}
 	return NewError(CodeServer, kind{"too_large"}, "a message of %s would take %s once decoded, more than %s: "+
-		"send fewer values", humanize.IBytes(uint64(size)), //nolint:gosec // not negative
-		humanize.IBytes(uint64(weight)), humanize.IBytes(uint64(c.maxWeight))) //nolint:gosec // not negative
+		"send fewer values", quantity.IBytes(size),
+		quantity.IBytes(weight), quantity.IBytes(c.maxWeight))
 }
 
 // settle passes a response to its call. A response without a call is late or made up.
@@ -339,7 +338,7 @@ func (c *Conn) encode(m *message) ([]byte, error) {
 		return line, err
 	}
 	long := fmt.Errorf("the message has %s, more than %s",
-		humanize.IBytes(uint64(len(line))), humanize.IBytes(MaxMessage))
+		quantity.IBytes(len(line)), quantity.IBytes(MaxMessage))
 	if m.Method != "" {
 		return nil, long
 	}

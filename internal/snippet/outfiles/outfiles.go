@@ -119,7 +119,7 @@ func (u *unpacking) place(root *os.Root, stage string) error {
 	return nil
 }
 
-// discount removes an entry that was not placed from the count.
+// discount subtracts the files below an entry from the counts, because the entry was not placed.
 func (u *unpacking) discount(root *os.Root, name string) {
 	_ = fs.WalkDir(root.FS(), name, func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {

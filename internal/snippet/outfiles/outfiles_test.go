@@ -74,7 +74,7 @@ func TestFilesAndFoldersAreTaken(t *testing.T) {
 	}
 }
 
-func TestWhatLeadsElsewhereIsRefused(t *testing.T) {
+func TestPathsOutOfTheFolderAreRefused(t *testing.T) {
 	top := t.TempDir()
 	dir := filepath.Join(top, "out")
 	got, err := Unpack(stream(t,

@@ -151,6 +151,14 @@ const pythonKeywords = "False None True and as assert async await break class co
 	"finally for from global if import in is lambda nonlocal not or pass raise return try while " +
 	"with yield"
 
+// pythonSpecial are the special names that Python itself, or the runtime, reads in a module or in its
+// builtins.
+const pythonSpecial = "__all__ __annotate__ __annotations__ __annotations_cache__ __build_class__ " +
+	"__builtins__ __cached__ __class__ __classcell__ __classdict__ __conditional_annotations__ " +
+	"__debug__ __dict__ __dir__ __doc__ __file__ __getattr__ __import__ __loader__ __main__ " +
+	"__module__ __name__ __package__ __path__ __qualname__ __slotnames__ __spec__ __static_attributes__ " +
+	"__type_params__ __warningregistry__"
+
 var byName = func() map[string]Function {
 	m := make(map[string]Function, len(functions))
 	for _, f := range functions {
@@ -185,15 +193,25 @@ func IsCommon(name string) bool { return name == SQL || byName[name].IsCommon }
 // package may be offered under their own names.
 func CheckName(name string) error {
 	switch {
-	case !identifier.MatchString(name) || strings.HasPrefix(name, "__"):
-		return fmt.Errorf(
-			"cannot offer host function %q: its name is not a plain Python identifier", name,
-		)
+	case !identifier.MatchString(name):
+		return fmt.Errorf("cannot offer host function %q: its name is not a plain Python identifier", name)
+	case strings.HasPrefix(name, "__") && !isSpecial(name):
+		return fmt.Errorf("cannot offer host function %q: a name that begins with two underscores "+
+			"must end with two, as Python changes any other in a class", name)
+	case strings.HasPrefix(name, "__rlm"), slices.Contains(strings.Fields(pythonSpecial), name):
+		return fmt.Errorf("cannot offer host function %q: its name has a meaning in Python or here", name)
 	case taken.MatchString(name):
 		return fmt.Errorf("cannot offer host function %q: its name is reserved", name)
 	}
 
 	return nil
+}
+
+// isSpecial reports whether a name has the form of Python's special names: __x__.
+func isSpecial(name string) bool {
+	inner, begins := strings.CutPrefix(name, "__")
+	inner, ends := strings.CutSuffix(inner, "__")
+	return begins && ends && strings.Trim(inner, "_") != ""
 }
 
 // CheckOffer returns an error if a host cannot offer a function or variable to snippets. A variable
@@ -228,7 +246,7 @@ func Add(functions, more []tiers.Function) []tiers.Function {
 
 // ErrNoModel is the answer to a model call in a session without a model.
 var ErrNoModel = errors.New(
-	"no model configured: this session runs code only, model calls are not available",
+	"no model configured: this session runs code only; rlm ask runs it with a model",
 )
 
 // Python returns the source of the guest's module protocol: the table as a dictionary from name to

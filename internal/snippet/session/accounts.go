@@ -21,22 +21,22 @@ import (
 // Accounts hold the host's data about one session: its inputs, and the running snippet's host
 // calls, time, output, answer and limits. They answer the guest's requests: see [Accounts.Handle].
 //
-// They do not support concurrent use. Only the host functions that they call run on goroutines of
-// their own.
+// They do not support concurrent use. Only the host functions that they call run on separate
+// goroutines.
 type Accounts struct {
 	cfg      tiers.Config
 	files    files
 	paths    []string // paths of the inputs' files for the guest: see ShowFiles
 	mapper   TextMapper
-	packages *pyfolder.Folder // of the session; may be nil
-	version  int              // of the guest's configuration: see Configuration
+	packages *pyfolder.Folder // the session's packages; may be nil
+	version  int              // version of the guest's configuration: see Configuration
 
 	packagesSum []byte // see Fingerprint
 
-	ordinal   int // of the current or last snippet
+	ordinal   int // number of the current or last snippet
 	language  tiers.Language
 	meter     meter
-	slot      *slots.Slot   // of the current snippet; may be nil
+	slot      *slots.Slot   // the current snippet's slot; may be nil
 	queued    time.Duration // time that the last snippet waited for its slots
 	calls     calls
 	ahead     map[byte]*rowsAhead // by operation
@@ -53,7 +53,8 @@ type Accounts struct {
 	broken     error  // why the host cannot serve the snippet
 	missing    string // missing in the tier but needed by the snippet at run time
 	rejectable bool
-	seed       []byte // of the snippet's randomness; may be empty
+	seed       []byte // seed of the snippet's randomness; may be empty
+	tape       *Tape  // of the snippet that runs; may be nil
 }
 
 // exception is the guest's report on the exception that left a snippet.
@@ -353,7 +354,7 @@ func isCausedBy(limit tiers.Limit, e *tiers.Exception) bool {
 		return true
 	}
 
-	const hostError = "_rlm.HostError"
+	const hostError = "HostError"
 	switch limit {
 	case tiers.LimitMemory:
 		return strings.HasSuffix(e.Type, "MemoryError") // NumPy has its own class

@@ -201,7 +201,7 @@ func TestHostCallLimit(t *testing.T) {
 		!strings.Contains(string(r.Data), "limit of 5") {
 		t.Errorf("the sixth call gave %q", r.Data)
 	}
-	s.Handle([]byte(`e{"type": "_rlm.HostError"}`))
+	s.Handle([]byte(`e{"type": "HostError"}`))
 	if r := s.End(wire.CodeRaised); r.Status != tiers.StatusLimit ||
 		r.Limit != tiers.LimitHostCalls {
 		t.Errorf("status %s, limit %s", r.Status, r.Limit)

@@ -6,9 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/data/mediatype"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -69,7 +68,7 @@ func (a *Accounts) takeArtefact(body []byte) Reply {
 	most := int(min(maxArtefactBytes, a.cfg.Limits.Memory))
 	if len(data) > most-kept.bytes {
 		return fail(fmt.Errorf("the pictures and other artefacts of a snippet may take at most %s: "+
-			"make them smaller", humanize.IBytes(uint64(most)))) //nolint:gosec // not negative
+			"make them smaller", quantity.IBytes(most)))
 	}
 
 	one := tiers.Artefact{Type: artefactType(string(given), data), Data: bytes.Clone(data)}

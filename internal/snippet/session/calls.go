@@ -11,17 +11,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/snippet/hostcall"
 	"github.com/rlmhq/rlm/internal/snippet/protocol"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // calls are the host calls of one snippet. Results of an earlier snippet never reach a later one:
 // begin resets everything.
 type calls struct {
-	ctx     context.Context //nolint:containedctx // of the snippet: requests come from its guest
+	ctx     context.Context //nolint:containedctx // the snippet's context: requests come from its guest
 	stop    context.CancelFunc
 	snippet int
 	made    int
@@ -158,7 +157,7 @@ func (a *Accounts) permit(call *tiers.Call) error {
 	case replay.isFull(a.cfg.Limits.Memory):
 		a.Refuse(tiers.LimitHostCalls)
 		return fmt.Errorf("the host stores the answers to this session's calls, and they take "+
-			"more than %s: open a new session", humanize.IBytes(uint64(a.cfg.Limits.Memory)))
+			"more than %s: open a new session", quantity.IBytes(a.cfg.Limits.Memory))
 	}
 
 	if err := a.checkOffered(call.Function); err != nil {

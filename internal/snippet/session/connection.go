@@ -14,7 +14,7 @@ import (
 
 // Errors that end a run without a code.
 var (
-	// ErrGone: the guest's process is gone, or its messages make no sense. The Connection is
+	// ErrGone: the guest's process is gone, or it sent an invalid message. The Connection is
 	// unusable.
 	ErrGone = errors.New("the guest's process is gone")
 	// ErrRestored: the guest was stopped, or died; a keeper has taken over in the state
@@ -63,7 +63,7 @@ type Connection struct {
 	former  keeper    // the previous keeper
 	coming  keeper    // the keeper that would be made now
 	mayKeep bool      // the last order asked for a keeper
-	mark    wire.Mark // of the last order
+	mark    wire.Mark // the last order's mark
 	isBegun bool      // the guest has begun the order
 	isGone  bool
 	isRude  bool          // it sent something that makes no sense

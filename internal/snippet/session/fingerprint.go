@@ -32,7 +32,7 @@ func (a *Accounts) Fingerprint(ctx context.Context) (string, error) {
 
 type fingerprint struct {
 	accounts *Accounts
-	ctx      context.Context //nolint:containedctx // of one call
+	ctx      context.Context //nolint:containedctx // the context of one call
 	sum      hash.Hash
 	left     int64 // bytes that it may still read
 }

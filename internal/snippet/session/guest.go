@@ -28,6 +28,12 @@ type Guest interface {
 	Close() error
 }
 
+// Repeater is implemented by guests that use the tape of a snippet: see [Tape].
+type Repeater interface {
+	// CanRepeat reports whether the guest does so in this session.
+	CanRepeat() bool
+}
+
 // Mover is a Guest that can move its namespace to another tier. Its methods are those of
 // [tiers.Exporter].
 type Mover interface {

@@ -39,6 +39,7 @@ type History struct {
 	accounts *Accounts
 	past     []Past
 	kept     int64 // bytes of the answers to all calls
+	tape     *Tape // of the snippet that runs; may be nil
 }
 
 // NewHistory returns an empty history.
@@ -50,9 +51,17 @@ func (h *History) Past() []Past { return h.past }
 // Forget empties the history.
 func (h *History) Forget() { h.past, h.kept = nil, 0 }
 
-// Record makes the accounts record the host calls of the snippet that has just begun.
-func (h *History) Record() {
-	h.accounts.calls.replay = &replay{canonical: h.canonical, kept: h.kept}
+// Record makes the accounts record the host calls of the snippet that has just begun. A tape, which
+// may be nil, receives them as well, or gives the answers.
+func (h *History) Record(t *Tape) {
+	t.Begin()
+	h.tape = t
+	r := &replay{canonical: h.canonical}
+	if t != nil && t.isReplay {
+		r = newReplay(t.content.Calls, h.canonical)
+	}
+	r.kept = h.kept
+	h.accounts.calls.replay = r
 }
 
 func (h *History) canonical(text []byte) []byte {
@@ -69,6 +78,7 @@ func (h *History) Add(p Past, verdict string) {
 	p.outcome, p.isKnown = a.output.digest(verdict, h.canonical), true
 	p.took = a.meter.own
 
+	h.tape.takeCalls(&p, a.calls.replay)
 	h.past = append(h.past, p)
 }
 

@@ -32,7 +32,7 @@ type Machine struct {
 	// Closers are closed with the session, after its guests.
 	Closers []io.Closer
 
-	last     tiers.Language // of the last snippet
+	last     tiers.Language // the last snippet's language
 	foreign  map[int]Guest  // guests by the ordinals of their snippets, if there are several guests
 	isClosed bool
 
@@ -72,6 +72,12 @@ func (m *Machine) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	}
 	guest, err := m.choose(ctx, job.Language)
 	if err != nil {
+		return tiers.Result{}, err
+	}
+
+	repeater, canRepeat := guest.(Repeater)
+	canRepeat = canRepeat && repeater.CanRepeat()
+	if err := TapeOf(ctx).Enter(m.Tier, canRepeat); err != nil {
 		return tiers.Result{}, err
 	}
 

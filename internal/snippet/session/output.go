@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // sinks are additional writers for standard output and error; each may be nil.
@@ -31,6 +33,13 @@ const lastWords = 256 << 10
 
 // write adds a part of stream 0, standard output, or 1, standard error.
 func (o *output) write(stream int, b []byte) {
+	if b = o.keep(stream, b); len(b) > 0 && o.sinks[stream] != nil {
+		o.pass(stream, func(to io.Writer) { _, _ = to.Write(b) })
+	}
+}
+
+// keep keeps a part of a stream within the limit, and returns what it has kept.
+func (o *output) keep(stream int, b []byte) []byte {
 	if o.keepsLast && stream == 1 {
 		o.keepLast(b)
 	}
@@ -40,33 +49,38 @@ func (o *output) write(stream int, b []byte) {
 	if int64(len(b)) > room {
 		b = b[:room]
 	}
-	if len(b) == 0 {
-		return
-	}
-
 	o.streams[stream].Write(b)
-	if o.sinks[stream] != nil {
-		o.pass(stream, b)
-	}
+	return b
 }
 
 // echo adds the value of the last expression as a line of standard output.
 func (o *output) echo(text []byte) {
-	before := o.streams[0].Len()
-	o.write(0, append(bytes.Clone(text), '\n'))
-	o.echoed = string(bytes.TrimSuffix(o.streams[0].Bytes()[before:], []byte{'\n'}))
+	kept := o.keep(0, append(bytes.Clone(text), '\n'))
+	o.echoed = string(bytes.TrimSuffix(kept, []byte{'\n'}))
+	if len(kept) > 0 && o.sinks[0] != nil {
+		o.pass(0, func(to io.Writer) { WriteEcho(to, kept) })
+	}
 }
 
-// pass writes to the caller's writer. The writer's errors are not the snippet's. A writer that
-// panics receives nothing more, and its panic becomes the error of the run.
-func (o *output) pass(stream int, b []byte) {
+// WriteEcho writes the value of the last expression to the writer for standard output.
+func WriteEcho(to io.Writer, text []byte) {
+	if apart, ok := to.(tiers.EchoWriter); ok {
+		apart.WriteEcho(text)
+		return
+	}
+	_, _ = to.Write(text)
+}
+
+// pass lets write write to the caller's writer. The writer's errors are not the snippet's. A writer
+// that panics receives nothing more, and its panic becomes the error of the run.
+func (o *output) pass(stream int, write func(to io.Writer)) {
 	defer func() {
 		if p := recover(); p != nil {
 			o.sinks[stream] = nil
 			o.failed = fmt.Errorf("the writer for the output panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	_, _ = o.sinks[stream].Write(b)
+	write(o.sinks[stream])
 }
 
 func (o *output) keepLast(b []byte) {

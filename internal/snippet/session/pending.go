@@ -151,7 +151,7 @@ func (c *Connection) begin(
 // finishCall answers a call that has ended. An error means that the host cannot answer.
 func (c *Connection) finishCall(a *Accounts, call *pendingCall) error {
 	if a.IsCanceled() {
-		return nil // that is what ended it; the guest is interrupted instead
+		return nil // the cancellation ended the call; the guest is interrupted instead
 	}
 
 	delete(c.pending, call.number)

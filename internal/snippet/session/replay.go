@@ -92,8 +92,19 @@ func (j *replay) answer(call tiers.Call) (tiers.Value, error) {
 
 	j.left[key] = left[1:]
 	j.made = append(j.made, left[0])
+	j.kept += left[0].size()
 	if left[0].Error != "" {
 		return nil, errors.New(left[0].Error)
 	}
 	return left[0].Value, nil
+}
+
+// countLeft returns the number of recorded answers that the snippet has not asked for again.
+func (j *replay) countLeft() (n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, calls := range j.left {
+		n += len(calls)
+	}
+	return n
 }

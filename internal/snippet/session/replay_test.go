@@ -36,7 +36,7 @@ func record(t *testing.T, a *Accounts, h *History, requests ...string) string {
 	if err := a.Begin(t.Context(), tiers.Job{}); err != nil {
 		t.Fatal(err)
 	}
-	h.Record()
+	h.Record(nil)
 	said := handleAll(a, requests)
 	a.End(wire.CodeOK)
 	h.Add(Past{Ordinal: a.Ordinal(), Language: tiers.Go}, a.LastVerdict())
@@ -59,7 +59,7 @@ func TestASnippetThatRunsAgainGetsTheSameAnswers(t *testing.T) {
 	}
 	a, h, asked := play(t, tiers.Limits{HostCalls: 5})
 	first := record(t, a, h, requests...)
-	want := `1, it failed, no model configured: this session runs code only, model calls are not available, ` +
+	want := `1, it failed, no model configured: this session runs code only; rlm ask runs it with a model, ` +
 		`the host offers no function "rm", , 2, the limit of 5 host calls in one snippet is reached`
 	if first != want || *asked != 3 {
 		t.Errorf("%s after %d calls, want %s", first, *asked, want)
@@ -76,7 +76,8 @@ func TestASnippetThatRunsAgainGetsTheSameAnswers(t *testing.T) {
 	}
 }
 
-// TestASnippetThatAsksSomethingElseIsFound: a snippet differs in its calls, its output or its end.
+// TestASnippetThatAsksSomethingElseIsFound: a repeated snippet is found to differ in its calls, its
+// output or its end.
 func TestASnippetThatAsksSomethingElseIsFound(t *testing.T) {
 	a, h, asked := play(t, tiers.Limits{})
 	record(t, a, h, "cask\x00[[1],{}]", "o1printed")

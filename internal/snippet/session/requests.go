@@ -8,12 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/internal/machine/zones"
 	"github.com/rlmhq/rlm/internal/snippet/hostcall"
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -48,6 +47,7 @@ import (
 //	td<text>                             the sections of a document -> [[title, start], ...]
 //	tm<text>                             let the guest read its characters -> {"place", "chars", "width", "ascii"}
 //	tg<text>,<a>,<b>,<from>,<n>,<re2>    up to n runs of lines with matches -> [next, [[start, end], ...]]
+//	tq<text>,<page>,<dpi>                draw a page -> what the picture lacks, a line feed, a PNG
 //	tu<text>,<a>,<b>,<kind>,<sep>        counts of equal parts, see tallyrequests.go
 //	tn<text>,<a>,<b>,<line>,             the next lines, see rowrequests.go
 //	tj<text>,<a>,<b>,<line>,             the next rows of JSON Lines, see rowrequests.go
@@ -67,6 +67,13 @@ func (a *Accounts) Handle(request []byte) Reply {
 		return fail(errRequest)
 	}
 
+	if a.tape != nil && isTaped(request[0]) {
+		return a.tape.answer(request, func() Reply { return a.handle(request) })
+	}
+	return a.handle(request)
+}
+
+func (a *Accounts) handle(request []byte) Reply {
 	operation, body := request[0], request[1:]
 	switch operation {
 	case 'o':
@@ -273,8 +280,8 @@ func (a *Accounts) noteMissing(body []byte) Reply {
 func (a *Accounts) takeFinal(body []byte) Reply {
 	if weight := hostcall.Weigh(body); int64(weight) > a.cfg.Limits.Memory {
 		return fail(fmt.Errorf("the value for FINAL would take %s on the host, more than %s: "+
-			"pass less", humanize.IBytes(uint64(weight)), //nolint:gosec // not negative
-			humanize.IBytes(uint64(a.cfg.Limits.Memory)))) //nolint:gosec // not negative
+			"pass less", quantity.IBytes(weight),
+			quantity.IBytes(a.cfg.Limits.Memory)))
 	}
 	var f struct {
 		Value json.RawMessage `json:"value"`

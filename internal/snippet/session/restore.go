@@ -99,7 +99,7 @@ func (m *Machine) lost(guest Guest, s Snippet, healed Healed) *tiers.Loss {
 	}
 	if healed.Why != "" {
 		loss.Reason = fmt.Sprintf(
-			"The %s had to be stopped and the session begins anew, because %s.", m.noun(s),
+			"The %s had to be stopped and the session starts again, empty, because %s.", m.noun(s),
 			healed.Why,
 		)
 		return loss

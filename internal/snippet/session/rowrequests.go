@@ -12,13 +12,14 @@ import (
 )
 
 // rowRequest is a guest's request for the rows of a text from a to b. The operation w asks for the
-// table layout of a CSV text; its operand is the byte between fields, or empty. For n (lines), j
-// (JSON Lines) and v (CSV), the operand is the number of the line at a. For v, these operands
-// follow:
+// table layout of a CSV text; its operand is a list of options and their values, separated by NUL,
+// see [tables.Options]. For n (lines), j (JSON Lines) and v (CSV), the operand is the number of the
+// line at a. For v, these operands follow:
 //
 //   - the maximum number of rows;
 //   - the maximum number of characters in a field;
-//   - the byte between fields, the byte that quotes them, and l for lists or d for dicts;
+//   - the byte between fields, the rest of the dialect, see [tables.Dialect.Special], and l for
+//     lists or d for dicts;
 //   - for dicts, the names of the columns, separated by NUL.
 //
 // The answers are those of [tables.Batch] and [tables.Layout].
@@ -91,7 +92,7 @@ func (r rowRequest) answer(ctx context.Context) (reply Reply, further *rowReques
 	var encode func(next int64) []byte
 	var wrong error
 	err = bigtext.Guard(r.text, func() {
-		next, line, encode, wrong = readRows(r.op, data, int(lo), []byte(r.body))
+		next, line, encode, wrong = r.read(data, int(lo))
 	})
 	if err = cmp.Or(err, wrong); err != nil {
 		return fail(err), nil
@@ -107,26 +108,26 @@ func (r rowRequest) answer(ctx context.Context) (reply Reply, further *rowReques
 	return Reply{Data: encode(at)}, further
 }
 
-// readRows returns the answer without an offset, the offset of the next row in bytes, and the
-// number of the line there.
-func readRows(
-	op byte, data []byte, from int, body []byte,
+// read returns the answer without an offset, the offset of the next row in bytes, and the number of
+// the line there.
+func (r rowRequest) read(
+	data []byte, from int,
 ) (next int, nextLine int64, encode func(next int64) []byte, err error) {
-	if op == 'w' {
-		delimiter := byte(0)
-		if len(body) == 1 {
-			delimiter = body[0]
+	if r.op == 'w' {
+		options, err := readOptions(r.text.CSV(), r.body)
+		if err != nil {
+			return 0, 0, nil, err
 		}
-		layout, err := tables.FindLayout(data, from, delimiter)
+		layout, err := tables.FindLayout(data, from, options)
 		return layout.First, layout.Line, layout.Encode, err
 	}
 
-	line, body, err := cutNumbers(body, 1, true)
+	line, body, err := cutNumbers([]byte(r.body), 1, true)
 	if err != nil {
 		return 0, 0, nil, err
 	}
 	var batch *tables.Batch
-	switch op {
+	switch r.op {
 	case 'n':
 		batch = tables.Lines(data, from, line[0])
 	case 'j':
@@ -140,22 +141,44 @@ func readRows(
 	return batch.Next, batch.Line, batch.Encode, nil
 }
 
+// readOptions adds the options that a guest gives to those of the text.
+func readOptions(o tables.Options, body string) (tables.Options, error) {
+	if body == "" {
+		return o, nil
+	}
+	const most = 1000
+	given := strings.SplitN(body, "\x00", most)
+	if len(given)%2 != 0 {
+		return o, errRequest
+	}
+	for ; len(given) > 0; given = given[2:] {
+		if err := o.Set(given[0], given[1]); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
 func csvRows(data []byte, from int, line int64, body []byte) (*tables.Batch, error) {
 	bounds, body, err := cutNumbers(body, 2, true)
-	if err != nil || len(body) < 3 {
+	if err != nil || len(body) == 0 {
 		return nil, errRequest
 	}
-	dialect := tables.Dialect{Delimiter: body[0], Quote: body[1], Limit: int(bounds[1])}
+	dialect := tables.Dialect{Delimiter: body[0], Limit: int(bounds[1])}
+	dialect, body, isValid := dialect.WithSpecial(body[1:])
+	if !isValid || len(body) == 0 || body[0] != 'l' && body[0] != 'd' {
+		return nil, errRequest
+	}
 	if err := dialect.Check(); err != nil {
 		return nil, err
 	}
 
 	var names [][]byte
-	if body[2] == 'd' {
+	if body[0] == 'd' {
 		if bytes.Count(body, []byte{0}) >= tables.MaxFields {
 			return nil, errRequest
 		}
-		names = bytes.Split(body[3:], []byte{0})
+		names = bytes.Split(body[1:], []byte{0})
 	}
 	return tables.CSVRows(data, from, line, dialect, names, int(bounds[0])), nil
 }

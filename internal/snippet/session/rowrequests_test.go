@@ -23,9 +23,10 @@ func TestMalformedRowRequests(t *testing.T) {
 	for _, request := range []string{
 		"tn", "tn0", "tn0,0,12", "tn0,0,12,x,", "tn0,5,3,1,",
 		"tj", "tj0", "tj0,0,12", "tj0,0,12,", "tj0,0,12,x,", "tj0,0,99,1,", "tj0,5,3,1,", "tj0,-1,3,1,", "tj1,0,1,1,",
-		"tv0,0,12,1,", "tv0,0,12,1,5,", "tv0,0,12,1,5,9,", "tv0,0,12,1,5,9,,", "tv0,0,12,1,5,9,,,l",
-		"tv0,0,12,1,5,9,\n\"l", "tv0,0,12,1,5,9,\x00\"l", "tv0,0,12,1,5,9,\xff\"l",
-		"tv0,0,12,1,5,9,,\"d" + strings.Repeat("\x00", 200_000), "tw0,0,12,\"", "tw0,0,12,\n",
+		"tv0,0,12,1,", "tv0,0,12,1,5,", "tv0,0,12,1,5,9,", "tv0,0,12,1,5,9,,", "tv0,0,12,1,5,9,,,   l",
+		"tv0,0,12,1,5,9,,\"   x", "tv0,0,12,1,5,9,,\"l",
+		"tv0,0,12,1,5,9,\n\"   l", "tv0,0,12,1,5,9,\x00\"   l", "tv0,0,12,1,5,9,\xff\"   l",
+		"tv0,0,12,1,5,9,,\"   d" + strings.Repeat("\x00", 200_000), "tw0,0,12,\"", "tw0,0,12,\n",
 	} {
 		t.Run(fmt.Sprintf("%.60s", request), func(t *testing.T) {
 			if r := a.Handle([]byte(request)); !r.Failed {
@@ -36,8 +37,9 @@ func TestMalformedRowRequests(t *testing.T) {
 
 	for _, request := range []string{
 		"tn0,0,12,1,", "tn0,3,3,-1,",
-		"tj0,0,12,1,", "tj0,3,3,1,", "tv0,0,12,-1,5,9,,\"l", "tv0,0,12,1,-5,9,,\"l", "tv0,0,12,1,5,-9,,\"l",
-		"tv0,0,12,1,5,9,,\"d", "tv0,2,12,1,9999999999,9999999999,;'d\x00\x00", "tw0,0,12,", "tw0,0,12,;", "tw0,2,12,",
+		"tj0,0,12,1,", "tj0,3,3,1,",
+		"tv0,0,12,-1,5,9,,\"   l", "tv0,0,12,1,-5,9,,\"   l", "tv0,0,12,1,5,-9,,\"   l", "tv0,0,12,1,5,9,,\"   d",
+		"tv0,2,12,1,9999999999,9999999999,;'   d\x00\x00", "tw0,0,12,", "tw0,0,12,delim\x00;", "tw0,2,12,",
 	} {
 		t.Run(request, func(t *testing.T) {
 			if r := a.Handle([]byte(request)); r.Failed {
@@ -60,7 +62,7 @@ func TestRowsAreDecodedAhead(t *testing.T) {
 	ask := func(r rowRequest) Reply {
 		return a.Handle(fmt.Appendf(nil, "tv0,%d,%d,%s", r.a, r.b, r.body))
 	}
-	begin := rowRequest{b: 1_600_002, body: "1,100000000,100,,\"l"}
+	begin := rowRequest{b: 1_600_002, body: "1,100000000,100,,\"   l"}
 	first := ask(begin)
 	if first.Failed || a.ahead['v'] == nil {
 		t.Fatalf("%s, ahead: %v", first.Data, a.ahead)

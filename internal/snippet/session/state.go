@@ -219,7 +219,7 @@ func (a *Accounts) restartMeter(time time.Duration) {
 // begins, and the reply is "over" if there is no time left for it. With ".", it has ended. With
 // "!", it was interrupted, and the reply is the reason why it is left behind, or empty if the time
 // for all variables is over. The time is also over when the caller no longer waits: each further
-// variable would be interrupted at once.
+// variable would be interrupted immediately.
 func (a *Accounts) nextVariable(body []byte) Reply {
 	if a.moving.until.IsZero() {
 		return fail(errRequest)

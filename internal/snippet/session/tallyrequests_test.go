@@ -43,7 +43,7 @@ func TestTallyRefusesALongPart(t *testing.T) {
 	}
 }
 
-// TestTallyOfCutData counts the parts of a text twice: at once, and split at each byte.
+// TestTallyOfCutData counts the parts of a text twice: whole, and split at each byte.
 func TestTallyOfCutData(t *testing.T) {
 	const text = "\r\n a b\u3000\r\n\r\rb\u0085 ,a\v,, é,é\u2028a"
 	splitters := map[string]bigtext.Splitter{

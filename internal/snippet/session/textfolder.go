@@ -21,7 +21,7 @@ import (
 // TextsAt.
 type TextFolder struct {
 	outer, inner string
-	lock         *os.File // tells other processes that this one is alive
+	lock         *os.File // shows other processes that this one is alive
 	log          *slog.Logger
 	shown        map[int]*bigtext.Characters // by the number of the text
 	refused      map[int]error               // likewise: an attempt may have copied the whole text

@@ -35,7 +35,7 @@ func (a *Accounts) text(body []byte) Reply {
 	case 'o':
 		return a.openRows(body)
 	}
-	more := op != 's' && op != 'b'
+	more := op != 's' && op != 'b' && op != 'q'
 	nums, rest, err := cutNumbers(body, 3, more)
 	if err != nil {
 		return fail(err)
@@ -68,6 +68,8 @@ func (a *Accounts) text(body []byte) Reply {
 		return parts(ctx, t, op, from, to, rest)
 	case 'x', 'g':
 		return matches(ctx, t, op, from, to, rest)
+	case 'q':
+		return drawPage(ctx, t, from, to)
 	case 'u':
 		return tally(ctx, t, from, to, rest)
 	case 'n', 'j', 'v', 'w':
@@ -135,6 +137,18 @@ func (a *Accounts) listSections(body []byte) Reply {
 		return fail(err)
 	}
 	return Reply{Data: data, text: t}
+}
+
+// drawPage draws a page of a document: a line that says what the picture lacks, and a PNG.
+func drawPage(ctx context.Context, t *bigtext.Text, page, dpi int64) Reply {
+	if page < 0 || page > math.MaxInt32 || dpi < 0 || dpi > math.MaxInt32 {
+		return fail(errRequest)
+	}
+	data, err := t.DrawPage(ctx, int(page), int(dpi))
+	if err != nil {
+		return fail(err)
+	}
+	return Reply{Data: data}
 }
 
 // splitter parses the kind and returns the remaining operands.

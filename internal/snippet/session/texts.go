@@ -88,7 +88,7 @@ func (a *Accounts) openText(number int) (*bigtext.Text, string, error) {
 	return text, f.path, err
 }
 
-// openTable opens the rows of a table. Their name is that of the file.
+// openTable opens the rows of a table. They have the file's name.
 func (a *Accounts) openTable(f file) (*bigtext.Text, string, error) {
 	owner, name, err := a.openText(f.owner) // tables contain no tables
 	if err != nil {
@@ -111,7 +111,7 @@ type textInfo struct {
 	Path    string       `json:"path,omitempty"` // in the guest's file system
 
 	Variable string `json:"variable,omitempty"` // another name of an input
-	Encoding string `json:"encoding"`           // of the bytes
+	Encoding string `json:"encoding"`           // the encoding of the bytes
 	Raw      int64  `json:"raw"`                // bytes before decoding
 	Binary   bool   `json:"binary,omitempty"`   // the bytes were not decoded
 

@@ -13,7 +13,7 @@ const interrupted tiers.Limit = "interrupt"
 // Watch checks the limits of the current snippet, and whether its caller has given up. It reports
 // whether the guest must now stop the snippet by force.
 //
-// It calls interrupt to ask the snippet to end: at once, and then repeatedly until the grace is
+// It calls interrupt to ask the snippet to end: immediately, and then repeatedly until the grace is
 // over. A nil interrupt means that the guest cannot be asked. A guest calls Watch whenever it can
 // act: at each slice of fuel, at each tick of a clock. Between the variables of a state, there is
 // no interrupt.

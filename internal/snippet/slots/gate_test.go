@@ -70,7 +70,8 @@ func TestALateMessageDoesNotShutAGate(t *testing.T) {
 	})
 }
 
-// TestASnippetThatWaitsForItsHostHasStopped: it passes the gate before it continues.
+// TestASnippetThatWaitsForItsHostHasStopped: a snippet that waits for its host counts as stopped,
+// because it passes the gate before it continues.
 func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
@@ -131,8 +132,13 @@ func TestATurnOfAnotherProcessIsPassedOnWhenOthersWait(t *testing.T) {
 		}
 		<-ended
 
+		taken := make(chan *Slot)
+		go func() {
+			taken <- take(ctx, t)
+		}()
+		synctest.Wait()      // until it waits: an unwanted slot would return to the first snippet
 		go first.PassOn(ctx) // and waits for its return
-		third := take(ctx, t)
+		third := <-taken
 		synctest.Wait()
 		left, newcomer := third.Left()
 		if left != farQuantum {

@@ -4,7 +4,7 @@
 // the load around it.
 //
 // A pool of slots is carried by a context: see [Pool.With]. A context without a pool gives every
-// snippet a slot at once.
+// snippet a slot immediately.
 package slots
 
 import (

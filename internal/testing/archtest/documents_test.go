@@ -46,8 +46,8 @@ func TestEveryPublicNameIsDocumented(t *testing.T) {
 	}
 }
 
-// undocumented returns the exported names of a declaration without a comment, neither of their own
-// nor of their group.
+// undocumented returns the exported names in a declaration that have no comment, and whose group
+// has none.
 func undocumented(decl ast.Decl) []string {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:

@@ -66,6 +66,7 @@ func mayTest(part, other string) bool {
 		"testing":  {"tiers"},
 		"loops":    {"rlm", "standard", "store", "tables", "inputs"},
 		"rlm":      {"standard", "store", "tables", "tiers", "inputs"},
+		"scripts":  {"server", "inputs", "wall"},
 		"standard": {"rlm"},
 		"tables":   {"rlm", "standard", "inputs"},
 		"server":   {"standard", "store", "tables", "tiers"},

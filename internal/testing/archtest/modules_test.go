@@ -16,31 +16,69 @@ func TestEveryDirectModuleIsListedWithItsLicence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	required := requirements(t)
-	for name, direct := range required {
-		if direct && !strings.Contains(string(listed), "| "+name+" |") {
+	required := requirements(t, "go.mod")
+	for name, from := range requirements(t, "scripts/go.mod") {
+		if !required[name].isDirect {
+			required[name] = from
+		}
+	}
+	delete(required, module)
+	for name, from := range required {
+		if from.isDirect && !strings.Contains(string(listed), "| "+name+" |") {
 			t.Errorf("docs/reference/third-party.md has no line for %s", name)
 		}
 	}
 	for _, row := range regexp.MustCompile(`(?m)^\| (\S+\.\S+/\S+) \|`).FindAllStringSubmatch(string(listed), -1) {
 		if _, ok := required[row[1]]; !ok {
-			t.Errorf("docs/reference/third-party.md lists %s, which go.mod does not require", row[1])
+			t.Errorf("docs/reference/third-party.md lists %s, which no go.mod requires", row[1])
 		}
 	}
 }
 
-// requirements returns the modules of go.mod and whether they are direct.
-func requirements(t *testing.T) map[string]bool {
+// TestTheRootRequiresLittle: a program that embeds rlm downloads the modules that the root
+// requires. Modules that only scripts, or tests of other programs, need belong to the module
+// scripts.
+func TestTheRootRequiresLittle(t *testing.T) {
+	const most = 46
+	direct := 0
+	for _, from := range requirements(t, "go.mod") {
+		if from.isDirect {
+			direct++
+		}
+	}
+	if direct == 0 || direct > most {
+		t.Errorf("go.mod has %d direct requirements, %d are allowed", direct, most)
+	}
+}
+
+// TestBothModulesUseTheSameVersions: the scripts measure, attach and describe what the root ships.
+func TestBothModulesUseTheSameVersions(t *testing.T) {
+	root := requirements(t, "go.mod")
+	for name, from := range requirements(t, "scripts/go.mod") {
+		if here, shared := root[name]; shared && here.version != from.version {
+			t.Errorf("scripts/go.mod has %s %s, go.mod has %s", name, from.version, here.version)
+		}
+	}
+}
+
+// requirement is a line of a go.mod.
+type requirement struct {
+	version  string
+	isDirect bool
+}
+
+// requirements returns the modules that a go.mod requires.
+func requirements(t *testing.T, name string) map[string]requirement {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(top, "go.mod"))
+	text, err := os.ReadFile(filepath.Join(top, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]bool{}
+	all := map[string]requirement{}
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(strings.TrimPrefix(line, "require "))
 		if len(fields) >= 2 && strings.HasPrefix(fields[1], "v") && strings.Contains(fields[0], ".") {
-			all[fields[0]] = !strings.Contains(line, "// indirect")
+			all[fields[0]] = requirement{fields[1], !strings.Contains(line, "// indirect")}
 		}
 	}
 	return all

@@ -31,7 +31,7 @@ type file struct {
 	text      string
 	lines     int
 	syntax    *ast.File
-	imports   []string // of this module, from the top of the tree
+	imports   []string // the imports from this module, relative to its root
 }
 
 // folder returns the folder of the file.

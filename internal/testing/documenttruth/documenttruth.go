@@ -30,12 +30,7 @@ type File struct {
 // if no Python with the tools is available.
 func Make(t *testing.T, scripts string) (dir string, files map[string]File) {
 	t.Helper()
-	const variable = "RLM_DOCUMENTS_PYTHON" // a Python with the packages of scripts/documents/requirements.txt
-	python := os.Getenv(variable)
-	if python == "" {
-		t.Skip(variable + " names no Python with the tools")
-	}
-
+	python := findPython(t)
 	dir = filepath.Join(t.TempDir(), "files")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -49,6 +44,17 @@ func Make(t *testing.T, scripts string) (dir string, files map[string]File) {
 		t.Fatal(err)
 	}
 	return dir, files
+}
+
+// findPython returns a Python with the packages of scripts/documents/requirements.txt.
+func findPython(t *testing.T) string {
+	t.Helper()
+	const variable = "RLM_DOCUMENTS_PYTHON"
+	python := os.Getenv(variable)
+	if python == "" {
+		t.Skip(variable + " names no Python with the tools")
+	}
+	return python
 }
 
 // FindMissing returns the first text that does not occur in got after the previous one, and the

@@ -86,7 +86,7 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"cache", "offers a folder that others may write",
-		"tiers/wasm TestCacheOfOthers", "none: only the modes count",
+		"tiers/wasm TestForeignCachesAreRefused", "none: only the modes count",
 	},
 	{
 		"wall of wasm", "searches a recycled instance for the tenant before",
@@ -146,7 +146,7 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"server", "shows a person a run of hostile texts",
-		"server TestAHostileRunOfTheServerIsText", "none: the texts are shown",
+		"scripts/checks/browser TestAHostileRunOfTheServerIsText", "none: the texts are shown",
 	},
 	{
 		"server", "sends bodies whose values take gigabytes once decoded, on every route",

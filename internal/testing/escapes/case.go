@@ -35,7 +35,7 @@ type Case struct {
 	Tries string
 	// Source is the snippet.
 	Source string
-	// Then, if set, is a snippet of another tenant, in a separate sandbox: beside the first, or
+	// Then, if set, is a snippet of another tenant, in a separate sandbox: alongside the first, or
 	// after the first has closed.
 	Then  string
 	After bool

@@ -44,13 +44,12 @@ func doubleTypes(n int) string {
 }
 
 // RunHostile runs each attack in a separate session, then checks that the session is alive and has
-// reported its losses truthfully. bombed is a tier whose compiler is stopped sooner, for attacks
-// that never end; atOnce bounds the sessions at a time. except lists attacks that do not apply,
-// each with the reason.
-func RunHostile(t *testing.T, tier, bombed tiers.Tier, atOnce int, except map[string]string) {
+// reported its losses truthfully. atOnce bounds the sessions at a time. except lists attacks that
+// do not apply, each with the reason.
+func RunHostile(t *testing.T, tier tiers.Tier, atOnce int, except map[string]string) {
 	fill := PrepareHost(t)
 	slots := make(chan struct{}, atOnce)
-	try := func(name string, tier tiers.Tier, source string) {
+	try := func(name, source string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			slots <- struct{}{}
@@ -64,11 +63,11 @@ func RunHostile(t *testing.T, tier, bombed tiers.Tier, atOnce int, except map[st
 			t.Logf("%s is left out: %s", a.Name, reason)
 			continue
 		}
-		try(a.Name, tier, fill.Replace(a.Source()))
+		try(a.Name, fill.Replace(a.Source()))
 	}
 
 	for name, bomb := range Bombs {
-		try("compiler/"+name, bombed, bomb[0]+bomb[1])
+		try("compiler/"+name, bomb[0]+bomb[1])
 	}
 	t.Run("oddities", func(t *testing.T) {
 		s := Open(t, tier, tiers.Config{})

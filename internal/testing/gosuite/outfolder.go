@@ -53,6 +53,18 @@ panic("later")`); r.Status != tiers.StatusRaised {
 		t.Errorf("%q, %v", text, err)
 	}
 
+	// A file elsewhere is lost: a note says so, once.
+	const lost = "note: result.csv will be lost with the sandbox: write files to keep below /out\n"
+	if r := RunOK(t, s, `err = os.WriteFile("result.csv", nil, 0o644)
+err = os.WriteFile(".hidden", nil, 0o644)
+err = os.WriteFile(os.TempDir()+"/x", nil, 0o644)`); r.Stderr != lost {
+		t.Errorf("%q, want %q", r.Stderr, lost)
+	}
+	if r := RunOK(t, s, `err = os.WriteFile("x", nil, 0o644)
+err = os.Remove("x")`); r.Stderr != "" {
+		t.Errorf("%q", r.Stderr)
+	}
+
 	// The session continues, and the folder is bounded.
 	r := RunOK(t, s, `import "fmt"
 err = os.WriteFile("/out/large", make([]byte, 65<<20), 0o644)

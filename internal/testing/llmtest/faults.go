@@ -157,6 +157,13 @@ func Replace(old, replacement string) Fault {
 	}}
 }
 
+// Finish ends whole replies with another finish reason.
+func Finish(word string) Fault {
+	return Fault{Alter: func(r *Reply, e Exchange) {
+		Replace(`"`+e.format.finish()+`"`, string(encode(word))).Alter(r, e)
+	}}
+}
+
 // Usage replaces each usage in the reply by any JSON, such as -1.
 func Usage(raw string) Fault {
 	return Fault{Alter: func(r *Reply, _ Exchange) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -167,6 +168,8 @@ func (f openAI) stream(r llm.Response) [][]byte {
 	return append(events, []byte("data: [DONE]\n\n"))
 }
 
+func (openAI) finish() string { return "stop" }
+
 func (openAI) failure(_ int, code, message string) []byte {
 	return encode(object{"error": object{
 		"message": message, "type": "invalid_request_error",
@@ -256,12 +259,23 @@ func finishAnthropic(finish string) string {
 	return finish
 }
 
+// endAnthropic returns why a reply ended, and its text, which a refusal does not have.
+func endAnthropic(r llm.Response) (ending object, text string) {
+	ending = object{"stop_reason": finishAnthropic(r.Finish), "stop_details": nil}
+	if r.Finish == llm.FinishRefusal {
+		ending["stop_details"] = object{"type": "refusal", "explanation": r.Text}
+		return ending, ""
+	}
+	return ending, r.Text
+}
+
 func (f anthropic) whole(r llm.Response) []byte {
-	return encode(object{
+	message, text := endAnthropic(r)
+	maps.Copy(message, object{
 		"id": "msg_1", "type": "message", "role": "assistant", "model": r.Model,
-		"content":     []object{{"type": "text", "text": r.Text}},
-		"stop_reason": finishAnthropic(r.Finish), "usage": f.usage(r.Usage),
+		"content": []object{{"type": "text", "text": text}}, "usage": f.usage(r.Usage),
 	})
+	return encode(message)
 }
 
 func (f anthropic) stream(r llm.Response) [][]byte {
@@ -286,14 +300,15 @@ func (f anthropic) stream(r llm.Response) [][]byte {
 		object{"index": 0, "content_block": object{"type": "text", "text": ""}})
 	event("ping", object{})
 
-	for _, piece := range splitText(r.Text) {
+	ending, text := endAnthropic(r)
+	for _, piece := range splitText(text) {
 		event("content_block_delta",
 			object{"index": 0, "delta": object{"type": "text_delta", "text": piece}})
 	}
 
 	event("content_block_stop", object{"index": 0})
 	event("message_delta",
-		object{"delta": object{"stop_reason": finishAnthropic(r.Finish)}, "usage": object{
+		object{"delta": ending, "usage": object{
 			"output_tokens":         used["output_tokens"],
 			"output_tokens_details": used["output_tokens_details"],
 		}})
@@ -301,6 +316,8 @@ func (f anthropic) stream(r llm.Response) [][]byte {
 	event("message_stop", object{})
 	return events
 }
+
+func (anthropic) finish() string { return "end_turn" }
 
 func (anthropic) failure(_ int, code, message string) []byte {
 	return encode(object{"type": "error", "error": object{"type": code, "message": message}})

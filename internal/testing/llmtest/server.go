@@ -40,6 +40,7 @@ type Seen struct {
 // Server is a model server on loopback.
 type Server struct {
 	answer llm.Func
+	quirks *quirks // nil for a server without
 	http   *httptest.Server
 	gone   chan struct{} // closed when the server closes; it ends stalled replies
 	once   sync.Once
@@ -52,8 +53,10 @@ type Server struct {
 }
 
 // Start starts a server with a function as its model. The caller must Close it.
-func Start(answer llm.Func) *Server {
-	s := &Server{answer: answer, gone: make(chan struct{})}
+func Start(answer llm.Func) *Server { return start(answer, nil) }
+
+func start(answer llm.Func, q *quirks) *Server {
+	s := &Server{answer: answer, quirks: q, gone: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.serve(openAI{}))
 	mux.HandleFunc("POST /openai/v1/chat/completions", s.serve(openAI{}))
@@ -75,7 +78,8 @@ func (s *Server) URL() string { return s.http.URL }
 // for providers.Options.
 func (s *Server) Env(name string) string {
 	switch name {
-	case "OPENAI_BASE_URL", "OPENROUTER_BASE_URL", "VLLM_BASE_URL", "LITELLM_PROXY_API_BASE":
+	case "OPENAI_BASE_URL", "OPENROUTER_BASE_URL", "VLLM_BASE_URL", "LITELLM_PROXY_API_BASE",
+		"GEMINI_BASE_URL":
 		return s.URL() + "/v1"
 	case "ANTHROPIC_BASE_URL", "OLLAMA_HOST", "AZURE_OPENAI_ENDPOINT":
 		return s.URL()
@@ -131,6 +135,7 @@ type format interface {
 	decode(body []byte, path string) (r llm.Request, stream bool, err error)
 	whole(llm.Response) []byte
 	stream(llm.Response) [][]byte
+	finish() string // the word for a whole reply
 	failure(status int, code, message string) []byte
 }
 
@@ -160,6 +165,11 @@ func (s *Server) reply(f format, req *http.Request, body []byte) *Reply {
 		message := "Incorrect API key provided: " + got
 		return newFailure(f, http.StatusUnauthorized, "invalid_api_key", message)
 	}
+	if s.quirks != nil && f == (openAI{}) {
+		if refusal := s.quirks.refuse(body); refusal != nil {
+			return refusal
+		}
+	}
 	r, stream, err := f.decode(body, req.PathValue("model"))
 	if err != nil {
 		return newFailure(f, http.StatusBadRequest, "invalid_request_error", err.Error())
@@ -175,6 +185,9 @@ func (s *Server) reply(f format, req *http.Request, body []byte) *Reply {
 	}
 
 	reply := render(f, response, stream, err)
+	if s.quirks != nil && f == (openAI{}) && reply.Status == http.StatusOK {
+		reply = s.quirks.render(response)
+	}
 	if fault := s.useFault(r); fault != nil {
 		fault.Alter(reply, Exchange{Request: r, Response: response, Stream: stream, format: f})
 	}

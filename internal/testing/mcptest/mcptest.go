@@ -25,6 +25,7 @@ import (
 //	death    a tool that ends the process, and one that never answers
 //	flood    notifications without an end, and the tools of New
 //	nosy     an earlier generation, whose tools ask the client: ask, and pester without an end
+//	old      the first generation, with logs between its messages: texts and value
 //	silence  nothing
 //	chatter  lines that are no messages
 func Serve(mode string) {
@@ -37,6 +38,8 @@ func Serve(mode string) {
 		for err == nil {
 			_, err = fmt.Println("I am listening on port 3000")
 		}
+	case "old":
+		err = beOld()
 	case "nosy":
 		err = beNosy()
 	case "flood":

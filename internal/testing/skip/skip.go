@@ -92,7 +92,7 @@ func WithoutCPython(tb testing.TB) string {
 }
 
 // WithoutCPythonsSources returns the Lib folder of CPython's sources, where
-// scripts/native-python.sh leaves it: beside the python that [WithoutCPython] returns.
+// scripts/native-python.sh leaves it: next to the python that [WithoutCPython] returns.
 func WithoutCPythonsSources(tb testing.TB) string {
 	tb.Helper()
 
@@ -128,4 +128,15 @@ func WithoutSmolLM(tb testing.TB) string {
 		tb.Fatalf("RLM_SMOLLM: %s lacks the packages of scripts/smollm: %v\n%s", python, err, out)
 	}
 	return python
+}
+
+// WithoutQwen returns the Python and the weights in the folder named by RLM_QWEN, which `make qwen`
+// fills. Without the variable it skips the test.
+func WithoutQwen(tb testing.TB) (python, weights string) {
+	tb.Helper()
+	folder := os.Getenv("RLM_QWEN")
+	if folder == "" {
+		tb.Skip("RLM_QWEN names no folder with the packages of scripts/qwen: make qwen installs them")
+	}
+	return filepath.Join(folder, "bin", "python"), filepath.Join(folder, "qwen.gguf")
 }

@@ -257,7 +257,7 @@ func testCutAndCopy(t *testing.T, open func() store.Store) {
 		t.Errorf("%d entries, %v", len(entries), err)
 	}
 
-	check(t, s.Remove(t.Context(), lease)) // the copy has entries of its own
+	check(t, s.Remove(t.Context(), lease)) // the copy has its own entries
 	if log, err = s.Log(t.Context(), copied); err != nil || log.Parent != "a" || log.ParentTurn != 1 ||
 		log.Spent.Calls != 0 || log.Title != "another" {
 		t.Errorf("the copy: %+v, %v", log, err)

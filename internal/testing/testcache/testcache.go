@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 )
 
-// Home returns a folder for user caches, in the sense of XDG_CACHE_HOME.
-func Home() string { return filepath.Join(os.TempDir(), "rlm-test-cache") }
+// Home returns a folder for user caches, in the sense of XDG_CACHE_HOME. Each user of a machine has
+// another one.
+func Home() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("rlm-test-cache-%d", os.Getuid()))
+}
 
 // Dir returns the cache shared by the tests of all packages: with the race detector, compiling the
 // interpreter takes half a minute.

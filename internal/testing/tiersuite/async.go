@@ -125,6 +125,34 @@ await asyncio.sleep(0)`},
 		{source: "print('next')", out: "next\n"},
 		{source: "print(await later('and on'))", out: "and on\n"},
 	}},
+	{name: "a task made without await is finished by a later snippet", steps: []step{
+		{source: sayLater + "t = asyncio.create_task(later('from before', 0.01), name='mine')"},
+		{source: "print(await t, t.get_name())", out: "from before mine\n"},
+	}},
+	{name: "a task goes on between snippets, as in a notebook", steps: []step{
+		{source: `import asyncio, time
+async def f():
+    print('begun')
+    await asyncio.sleep(0.01)
+    print('done')
+t = asyncio.create_task(f())
+print('made')`, out: "made\nbegun\n"},
+		{source: "time.sleep(0.05)\nprint(t.done())", out: "False\ndone\n"},
+		{source: "print(t.done())", out: "True\n"},
+	}},
+	{name: "a task that never rests does not hold a snippet", steps: []step{
+		{source: `import asyncio
+async def f():
+    while True: await asyncio.sleep(0)
+t = asyncio.create_task(f())`},
+		{source: "print(t.cancel())", out: "True\n"},
+		{source: "print(t.cancelled())", out: "True\n"},
+	}},
+	single("no loop runs outside of a coroutine", step{source: `import asyncio
+try:
+    asyncio.get_running_loop()
+except RuntimeError as e:
+    print(e)`, out: "no running event loop\n"}),
 	{name: "an unawaited coroutine is no error", steps: []step{
 		{source: sayLater + "c = later(1)\ndel c\nprint('fine')", out: "fine\n"},
 		{source: "print('next')", out: "next\n"},

@@ -87,7 +87,7 @@ MemoryError OverflowError MemoryError True
 	}
 }
 
-// makeSparse creates a file of size zero bytes followed by a tail.
+// makeSparse creates a file with a hole of size bytes, followed by tail.
 func makeSparse(t *testing.T, path string, size int64, tail string) {
 	t.Helper()
 	f, err := os.Create(path)

@@ -195,7 +195,7 @@ func awaitArrival(t *testing.T, c <-chan struct{}, otherwise string) {
 }
 
 // testStale leaves a call unanswered at the end of a snippet: its answer must not reach the next
-// snippet, and the host must be told to give up.
+// snippet, and the host's function must be cancelled.
 func (s *suite) testStale(t *testing.T) {
 	if !s.info.Has(tiers.FeatureAsync) {
 		t.Skip("the tier has no async")

@@ -28,6 +28,7 @@ func (s *suite) testSmallContext(t *testing.T) {
 	t.Run("HostCalls", s.testContextToHost)
 	t.Run("Foreign", s.testForeignInputs)
 	t.Run("Documents", s.testDocuments)
+	t.Run("Pages", s.testPages)
 	t.Run("Extended", s.testExtended)
 }
 

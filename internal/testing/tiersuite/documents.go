@@ -1,6 +1,9 @@
 package tiersuite
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,4 +35,66 @@ func (s *suite) testDocuments(t *testing.T) {
 
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{{Name: "a.txt", Text: strings.NewReader("no document")}}})
 	box.mustPrint(t, "print(list(context.parts), context.parts.titles)", "['no document'] ['']\n")
+}
+
+// openPDF returns an input that seems to be a PDF of two pages. The second can be drawn.
+func openPDF(t *testing.T, filler string) tiers.Input {
+	t.Helper()
+	text := bigtext.FromBytes("report.pdf", []byte("PDF\none\n"+filler+"two\n"))
+	text.MarkDocument("pdf", []bigtext.Section{{Start: 4}, {Start: int64(8 + len(filler))}})
+	text.MarkPages(func(_ context.Context, page, dpi int) ([]byte, error) {
+		if page != 1 {
+			return nil, errors.New("it is damaged")
+		}
+		const head = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x01\x00\x00\x00\x00\x0a"
+		return fmt.Appendf(nil, "its é\n"+head+"page %d at %d\xff", page, dpi), nil
+	})
+	t.Cleanup(func() { _ = text.Close() }) // nothing to lose: the text is a constant
+	return tiers.Input{Name: "report.pdf", Text: text}
+}
+
+// testPages checks pictures of pages, which the host draws.
+func (s *suite) testPages(t *testing.T) {
+	for name, filler := range map[string]string{"short": "", "long": strings.Repeat("é ", 5<<20)} {
+		t.Run(name, func(t *testing.T) {
+			box := s.open(t, tiers.Config{Inputs: []tiers.Input{openPDF(t, filler)}})
+			box.mustPrint(t, "page = context.parts[1]; print(repr(page), type(page), len(page[1:]))",
+				"'two\\n' <class 'str'> 3\n")
+			r := box.mustRun(t, "p = page.image(); print(p[:4], p[24:], p._repr_png_() == p, isinstance(p, bytes), p)")
+			want := "b'\\x89PNG' b'page 1 at 100\\xff' True True <PNG of 256 x 10 pixels: 38 bytes>\n"
+			if r.Stdout != want || r.Stderr != "note: the picture of page 2 may lack its é\n" {
+				t.Errorf("%s", describe(r))
+			}
+			box.mustPrint(t, "print(context.parts[-1].image(dpi=36)[24:], len(bytes(p)))", "b'page 1 at 36\\xff' 38\n")
+		})
+	}
+
+	for source, want := range map[string]string{
+		"context.parts[0].image()":    "HostError: it is damaged",
+		"context.parts[1].image(301)": "ValueError: dpi must be from 36 to 300, not 301",
+		"context.parts[1].image(1.5)": "TypeError: 'float' object cannot be interpreted as an integer",
+		"context.image()":             "ValueError: only pages of a PDF have an image: context.parts[0].image()",
+		"context_1.parts[0].image()":  "ValueError: only pages of a PDF have an image",
+	} {
+		t.Run(source, func(t *testing.T) {
+			box := s.open(t, tiers.Config{Inputs: []tiers.Input{openPDF(t, ""), makeTextInput(t, "a.txt", "a")}})
+			r := box.run(t, source)
+			if r.Exception == nil || r.Exception.Type+": "+r.Exception.Message != want {
+				t.Errorf("%s", describe(r))
+			}
+		})
+	}
+	s.testMovedPage(t)
+}
+
+// testMovedPage checks that a page is one in another sandbox, too.
+func (s *suite) testMovedPage(t *testing.T) {
+	from := s.open(t, tiers.Config{Inputs: []tiers.Input{openPDF(t, "")}})
+	if _, moves := from.box.(tiers.Exporter); !moves {
+		return
+	}
+	from.mustRun(t, "page = context.parts[1]; picture = page.image()")
+	to := s.open(t, tiers.Config{Inputs: []tiers.Input{openPDF(t, "")}})
+	moveTo(t, from, to)
+	to.mustPrint(t, "print(page.image(50)[24:], picture)", "b'page 1 at 50\\xff' <PNG of 256 x 10 pixels: 38 bytes>\n")
 }

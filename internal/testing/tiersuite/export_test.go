@@ -13,9 +13,9 @@ func KindsOfText() []string { return slices.Sorted(maps.Keys(lines)) }
 // WriteText writes about size bytes of a kind of text.
 func WriteText(w io.Writer, kind string, size int) error { return writeText(w, lines[kind], size) }
 
-// TextExpressions returns expressions over a text t of a kind: every operation on a str, a pattern,
-// and the library's functions on texts. The slow ones are divided among the kinds; over a huge
-// text, all are slow.
+// TextExpressions returns Python expressions over a text t of the given kind: the operations of
+// str, searches with patterns, and functions of the standard library. Slow expressions are divided
+// among the kinds; over a huge text, all expressions are slow.
 func TextExpressions(kind string, isHuge bool) []string {
 	number, kinds := slices.Index(KindsOfText(), kind), len(lines)
 	if isHuge {

@@ -28,7 +28,7 @@ func expressions(kind, kinds int) []group {
 		{"RegexFlags", pickInTurn(regexFlags, kind, kinds)},
 		{"RegexWrite", pickInTurn(regexWrite, kind, kinds)},
 		{"RegexCalls", pickInTurn(regexCalls, kind, kinds)},
-		{"RegexBounds", slices.Concat(regexBounds, pickInTurn(regexReach, kind, kinds))},
+		{"RegexBounds", pickInTurn(slices.Concat(regexBounds, regexReach), kind, kinds)},
 	}
 
 	for part := range slices.Chunk(patterns, 15) {

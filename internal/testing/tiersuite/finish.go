@@ -333,6 +333,13 @@ var refusedFinals = func() []scenario {
 		{"NaN from an iterator", "", "(n for n in [1.5, math.nan])", "the answer has nan at [1], which"},
 		{"keys that become one", "", "{'1': 2, 1: 1}", "two keys that are '1' in JSON: '1' and 1"},
 		{"keys in it that become one", "", "[{'a': {True: 1, 'true': 2}}]", "in [0]['a']: True and 'true'"},
+		{"a list in itself", "a = [1]; a.append(a)", "a", "the value contains itself"},
+		{"a dict in itself, in a list", "d = {}; d['me'] = d", "[d]", "the value contains itself"},
+		{
+			"an object in itself", "import dataclasses\n@dataclasses.dataclass\nclass Node:\n    kids: list\n" +
+				"n = Node([]); n.kids.append(n)", "n", "the value contains itself",
+		},
+		{"a set in a list in itself", "a = [{1}]; a.append(a)", "a", "the value contains itself"},
 		{"an endless iterator", "", "itertools.count()", "more than 1,000,000 items"},
 	} {
 		source := c.before + "\ntry:\n    FINAL(" + c.value + ")\nexcept TypeError as e:\n    print(e)"

@@ -108,6 +108,15 @@ f()`, status: tiers.StatusRaised, says: []string{
 		`<snippet 1>", line 3, in <module>`, `<snippet 1>", line 2, in f`,
 		"return fail('inside')", "inside",
 	}}),
+	single("a traceback shows no frame of the runtime", step{source: `import traceback
+def bad(x):
+    print([f.filename for f in traceback.extract_stack() if "rlm" in f.filename])
+    fail('no')
+try:
+    parallel_map(bad, [0])
+except HostError as e:
+    print(type(e).__module__, "rlm" in traceback.format_exc(), traceback.format_exc().count("in bad"))
+    raise`, out: "[]\nbuiltins False 1\n", status: tiers.StatusRaised, says: []string{"in bad", "\nHostError: no"}}),
 	{name: "a host function panics or ends its goroutine", steps: []step{
 		{source: `for f in panics, leaves:
     try:

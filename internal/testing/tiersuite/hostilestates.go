@@ -33,8 +33,8 @@ for pay in (lambda: __main__.pay(), lambda: _rlm.call("cpay\0[[],{}]")):
 	"speaks for itself": "import _rlm\nfor request in ('', 'l{', 'x', 'v[[]]', 'l' + '[' * 100000): _rlm.call(request)",
 }
 
-// testHostileStates reads states of hostile code in new sandboxes. Whatever a state does happens
-// behind the wall: it sees no secret, calls no host function, and the next sandbox works.
+// testHostileStates reads states of hostile code in new sandboxes. The code of a state runs behind
+// the wall: it sees no secret, calls no host function, and the next sandbox works.
 func (s *suite) testHostileStates(t *testing.T) {
 	t.Setenv("RLM_CANARY", canary)
 	var calls atomic.Int64

@@ -206,7 +206,7 @@ await asyncio.gather(*[asyncio.sleep(3600 + i) for i in range(100)])`},
 		if !s.info.Has(tiers.FeatureAsync) {
 			t.Skip("the tier has no async")
 		}
-		// Nothing can ever end this wait: a tier may report that at once.
+		// Nothing can ever end this wait: a tier may report that immediately.
 		box := s.open(t, tiers.Config{Limits: s.stopLimits()})
 		r := box.run(t, "import asyncio\nawait asyncio.Event().wait()")
 		if r.Status != tiers.StatusLimit && r.Status != tiers.StatusRaised {

@@ -43,7 +43,7 @@ func TestEveryOperation(t *testing.T) {
 				asked := tiersuite.TextExpressions(kind, isHuge)
 				atOnce := len(asked)
 				if isHuge {
-					atOnce = 1 // a result may not fit beside another one
+					atOnce = 1 // two results may not fit together
 				}
 				list, err := json.Marshal(asked)
 				if err != nil {

@@ -12,8 +12,8 @@ import (
 
 const (
 	stylesFile = "testdata/parallel.py"
-	// together is how many calls must be under way before the host answers any. With that many at a
-	// time, 64 calls of 50 ms take 0.2 s.
+	// together is the number of calls that must be under way before the host answers any. With that
+	// many at a time, 64 calls of 50 ms take 0.2 s.
 	together = 16
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testProcesses tests child processes beside the tier's own event loop, or the errors of a tier
-// without processes.
+// testProcesses tests child processes together with the tier's own event loop, or the errors of a
+// tier without processes.
 func (s *suite) testProcesses(t *testing.T) {
 	if !s.info.Has(tiers.FeatureProcesses) {
 		s.playScenarios(t, emptyConfig, noProcesses)
@@ -62,9 +62,12 @@ func (s *suite) testForkedProcess(t *testing.T) {
 	skip.Short(t, "it reads a long context")
 	long, _ := makeFileInput(t, []byte(strings.Repeat("long ", lazy/4)))
 	folder := makeDirInput(t, map[string]string{"a.txt": "alpha", "long.txt": strings.Repeat("long ", lazy/4)})
-	cfg := tiers.Config{Host: newHost(), Inputs: []tiers.Input{
-		makeTextInput(t, "short.txt", "a short one"), long, folder,
-	}}
+	cfg := tiers.Config{
+		Host:   newHost(),
+		Inputs: []tiers.Input{makeTextInput(t, "short.txt", "a short one"), long, folder},
+		// A container gets little of a busy machine, and copies its process ten times.
+		Limits: tiers.Limits{Wall: s.opt.Patience},
+	}
 	const source = `import os
 def forked(look):
     r, w = os.pipe()

@@ -15,7 +15,7 @@ import (
 )
 
 // asStr are expressions over a text t that only a real str answers, because C code reads its
-// characters. What is long is compared by its hash.
+// characters. Long results are compared by their hash.
 //
 //nolint:misspell // Python's names
 var asStr = []string{

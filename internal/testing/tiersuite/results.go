@@ -149,6 +149,7 @@ func (s *suite) testOutFolder(t *testing.T) {
 	t.Run("collect", func(t *testing.T) { s.testCollect(t, cfg) })
 	t.Run("move", func(t *testing.T) { s.testFilesMove(t, cfg) })
 	t.Run("bounds", func(t *testing.T) { s.testOutBounds(t, cfg) })
+	t.Run("elsewhere", s.testFilesElsewhere)
 	t.Run("absent", func(t *testing.T) {
 		box := s.open(t, emptyConfig())
 		if r := box.run(t, "open('/out/x', 'w')"); r.Status != tiers.StatusRaised {
@@ -235,6 +236,60 @@ func (s *suite) testFilesMove(t *testing.T, cfg tiers.Config) {
 			t.Errorf("a copy changed the files: %q", r.Stdout)
 		}
 	}
+}
+
+// testFilesElsewhere writes files where none is kept: a note says so, once for each file that is
+// still there when the snippet ends.
+func (s *suite) testFilesElsewhere(t *testing.T) {
+	s.requireFeature(t, tiers.FeatureFiles)
+	const flagged = " will be lost with the sandbox: write files to keep below /out with --out FOLDER\n"
+	box := s.open(t, emptyConfig())
+	for _, row := range []struct{ name, source, stderr string }{
+		{"kept by nobody", "open('result.csv', 'w').write('a')", "note: result.csv" + flagged},
+		{"removed", "open('x', 'w').close()\nos.remove('x')", ""},
+		{
+			"temporary", "import tempfile\ntempfile.mkstemp()\n" +
+				"open(tempfile.gettempdir() + '/x', 'w').close()", "",
+		},
+		{
+			"hidden", "os.makedirs('.cache/p', exist_ok=True)\nopen('.cache/p/x', 'w').close()\n" +
+				"open('.x', 'w').close()", "",
+		},
+		{
+			"in a folder", "os.makedirs('d', exist_ok=True)\nos.chdir('d')\nopen('x', 'w').close()\n" +
+				"os.chdir('..')", "note: d/x" + flagged,
+		},
+		{
+			"many", "for i in range(5): open(f'{i}\\n', 'w').close()",
+			`note: '0\n', '1\n', '2\n' and 2 more` + flagged,
+		},
+		{
+			"of a child", "pid = os.fork()\nopen(f'by{pid > 0}', 'w').close()\n" +
+				"if pid: _ = os.waitpid(pid, 0)", "note: byFalse, byTrue" + flagged,
+		},
+		{"before an answer", "open('answer', 'w').close()\nFINAL(1)", "note: answer" + flagged},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for _, want := range []string{row.stderr, ""} {
+				if r := box.mustRun(t, "import os\n"+row.source); r.Stderr != want {
+					t.Errorf("%q, want %q", r.Stderr, want)
+				}
+			}
+		})
+	}
+
+	t.Run("where os has other functions", func(t *testing.T) {
+		box := s.open(t, emptyConfig())
+		box.mustPrint(t, "import os\nos.walk = os.scandir = None\nopen('x', 'w').close()\nprint(1)", "1\n")
+	})
+	t.Run("before an exception", func(t *testing.T) {
+		box := s.open(t, tiers.Config{Out: true})
+		r := box.run(t, "open('/out/x', 'w').close()\nopen('result.csv', 'w').close()\n1 / 0")
+		want := "note: result.csv will be lost with the sandbox: write files to keep below /out\n"
+		if r.Status != tiers.StatusRaised || r.Stderr != want {
+			t.Errorf("%s %q, want %q", r.Status, r.Stderr, want)
+		}
+	})
 }
 
 func (s *suite) testOutBounds(t *testing.T, cfg tiers.Config) {

@@ -13,7 +13,9 @@ import (
 func (s *suite) testSource(t *testing.T) {
 	t.Run("Odd", func(t *testing.T) { s.playScenarios(t, emptyConfig, oddSources) })
 	t.Run("Bytes", s.testSourceBytes)
-	t.Run("Huge", s.testHugeSource)
+	if !s.opt.KnownProcess {
+		t.Run("Huge", s.testHugeSource)
+	}
 }
 
 var oddSources = []scenario{

@@ -25,7 +25,7 @@ const (
 	statesDoc    = "../../../docs/generated/moves.md"
 	statesBegin  = "## Kinds by class\n" // the line of statesDoc after which a test writes
 	leastStates  = 300
-	statesPython = "/usr/bin/python3" // of tier local in the documented journey
+	statesPython = "/usr/bin/python3" // tier local's Python in the documented journey
 )
 
 // The separators that states.py writes between kinds, and between the parts of a kind.

@@ -2,7 +2,7 @@
 // public face.
 //
 // The language is tested in the language itself: testdata/lang contains a script for each feature
-// and, beside it, the output of CPython 3.13 for the script. testdata/raise does the same for
+// and, next to it, the output of CPython 3.13 for the script. testdata/raise does the same for
 // scripts that end with an exception, and for the traceback. The package's own test runs all of
 // them on CPython, so the golden files cannot drift from it; `go test ./internal/testing/tiersuite
 // -update` writes them again.
@@ -56,13 +56,14 @@ type Options struct {
 	// ShareSandboxes runs cases that leave a sandbox intact in the same one. It is for tiers with
 	// slow sandboxes. A case that fails there runs again in its own sandbox, and that run decides.
 	ShareSandboxes bool
-	// KnownGuest skips contexts of some GiB, and some thousand expressions over long ones, with
-	// hundreds of thousands of requests: they are compared in another tier whose guest has the same
-	// source.
+	// KnownGuest skips contexts of some GiB, long tables, and some thousand expressions over long
+	// contexts, with hundreds of thousands of requests: they are compared in another tier whose guest
+	// has the same source.
 	KnownGuest bool
 	// KnownProcess lets attacks that lose nothing share a sandbox, and leaves later cases in the
-	// state that the attacks left. Another tier runs the same process with a separate sandbox for
-	// each attack.
+	// state that the attacks left. It skips sources of megabytes, comparisons of long contexts that
+	// are a str, and values that spoil a move. Another tier or engine runs the same process, with a
+	// separate sandbox for each attack.
 	KnownProcess bool
 	// Groups, if set, are the only groups to run: the tier is another one behind a wall, which
 	// passes all of them.

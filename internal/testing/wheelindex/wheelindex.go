@@ -71,8 +71,7 @@ func Zip(files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// Start serves an index of these wheels. The caller must close the server. Its URL is that of the
-// index.
+// Start serves an index of these wheels. The caller must close the server. Its URL is the index's.
 func Start(wheels ...Wheel) *httptest.Server {
 	type file map[string]any
 	pages := map[string][]file{}

@@ -16,82 +16,82 @@ func New(text string) *Regexp {
 	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })}
 }
 
-// MatchString is like that of [regexp.Regexp].
+// MatchString is like [regexp.Regexp.MatchString].
 func (re *Regexp) MatchString(s string) bool {
 	return re.compiled().MatchString(s)
 }
 
-// Match is like that of [regexp.Regexp].
+// Match is like [regexp.Regexp.Match].
 func (re *Regexp) Match(b []byte) bool {
 	return re.compiled().Match(b)
 }
 
-// FindIndex is like that of [regexp.Regexp].
+// FindIndex is like [regexp.Regexp.FindIndex].
 func (re *Regexp) FindIndex(b []byte) []int {
 	return re.compiled().FindIndex(b)
 }
 
-// FindSubmatch is like that of [regexp.Regexp].
+// FindSubmatch is like [regexp.Regexp.FindSubmatch].
 func (re *Regexp) FindSubmatch(b []byte) [][]byte {
 	return re.compiled().FindSubmatch(b)
 }
 
-// FindString is like that of [regexp.Regexp].
+// FindString is like [regexp.Regexp.FindString].
 func (re *Regexp) FindString(s string) string {
 	return re.compiled().FindString(s)
 }
 
-// FindStringIndex is like that of [regexp.Regexp].
+// FindStringIndex is like [regexp.Regexp.FindStringIndex].
 func (re *Regexp) FindStringIndex(s string) []int {
 	return re.compiled().FindStringIndex(s)
 }
 
-// FindStringSubmatch is like that of [regexp.Regexp].
+// FindStringSubmatch is like [regexp.Regexp.FindStringSubmatch].
 func (re *Regexp) FindStringSubmatch(s string) []string {
 	return re.compiled().FindStringSubmatch(s)
 }
 
-// FindStringSubmatchIndex is like that of [regexp.Regexp].
+// FindStringSubmatchIndex is like [regexp.Regexp.FindStringSubmatchIndex].
 func (re *Regexp) FindStringSubmatchIndex(s string) []int {
 	return re.compiled().FindStringSubmatchIndex(s)
 }
 
-// FindAllString is like that of [regexp.Regexp].
+// FindAllString is like [regexp.Regexp.FindAllString].
 func (re *Regexp) FindAllString(s string, n int) []string {
 	return re.compiled().FindAllString(s, n)
 }
 
-// FindAllStringIndex is like that of [regexp.Regexp].
+// FindAllStringIndex is like [regexp.Regexp.FindAllStringIndex].
 func (re *Regexp) FindAllStringIndex(s string, n int) [][]int {
 	return re.compiled().FindAllStringIndex(s, n)
 }
 
-// FindAllStringSubmatch is like that of [regexp.Regexp].
+// FindAllStringSubmatch is like [regexp.Regexp.FindAllStringSubmatch].
 func (re *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return re.compiled().FindAllStringSubmatch(s, n)
 }
 
-// FindAllStringSubmatchIndex is like that of [regexp.Regexp].
+// FindAllStringSubmatchIndex is like [regexp.Regexp.FindAllStringSubmatchIndex].
 func (re *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
 	return re.compiled().FindAllStringSubmatchIndex(s, n)
 }
 
-// ReplaceAll is like that of [regexp.Regexp].
+// ReplaceAll is like [regexp.Regexp.ReplaceAll].
 func (re *Regexp) ReplaceAll(b, by []byte) []byte {
 	return re.compiled().ReplaceAll(b, by)
 }
 
-// ReplaceAllString is like that of [regexp.Regexp].
+// ReplaceAllString is like [regexp.Regexp.ReplaceAllString].
 func (re *Regexp) ReplaceAllString(s, by string) string {
 	return re.compiled().ReplaceAllString(s, by)
 }
 
-// ReplaceAllStringFunc is like that of [regexp.Regexp].
+// ReplaceAllStringFunc is like [regexp.Regexp.ReplaceAllStringFunc].
 func (re *Regexp) ReplaceAllStringFunc(s string, by func(string) string) string {
 	return re.compiled().ReplaceAllStringFunc(s, by)
 }
 
-// Split is like that of [regexp.Regexp].
+// Split is like [regexp.Regexp.Split].
 func (re *Regexp) Split(s string, n int) []string {
 	return re.compiled().Split(s, n)
 }

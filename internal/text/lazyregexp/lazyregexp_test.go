@@ -2,7 +2,7 @@ package lazyregexp
 
 import "testing"
 
-func TestItIsCompiledAtItsFirstUse(t *testing.T) {
+func TestPatternsAreCompiledOnFirstUse(t *testing.T) {
 	words, broken := New(`\w+`), New(`(`)
 	if got := words.FindAllString("one, two", -1); len(got) != 2 || got[1] != "two" {
 		t.Errorf("it finds %q", got)

@@ -12,11 +12,12 @@ import (
 var thoughtTags = lazyregexp.New(
 	`(?i)<(/?)(?:think|thinking|thoughts?|reasoning|scratchpad|seed:think|antthinking)(?:\s[^<>\n]*)?>` +
 		`|\[(/?)THINK\]` + `|◁(/?)think▷` + `|<\|(?:(END)|START)_THINKING\|>` +
-		`|<\|(?:(end)|begin)_of_thought\|>`,
+		`|<\|(?:(end)|begin)_of_thought\|>` + `|<unused9(?:4|(5))>`,
 )
 
 // DropThoughts returns a reply without the model's thoughts: elements such as <think>, and all
-// channels of the Harmony format except the final one. A thought without an end tag extends to the
+// channels of the Harmony format except the final one and the calls of its tool python, which
+// become calls of Llama's. A thought without an end tag extends to the
 // end of the reply, and one without a start tag begins with the reply, because some servers send
 // the first tag with the prompt. Tags in code are left alone.
 func DropThoughts(reply string) string {
@@ -86,12 +87,12 @@ type fenceReader struct {
 	text       string
 	next       int   // where the search continues
 	opening    []int // the next line from next on that may open a block
-	begin, end int   // of the last block found
+	begin, end int   // the last block found
 	unclosed   int   // number of lines that opened a block without an end
 }
 
-// maxUnclosed bounds how often the whole rest of a text is searched in vain for the end of a block.
-// After that, no position counts as being inside a block.
+// maxUnclosed bounds how often the rest of a text is searched without success for the end of a
+// block. After that, no position counts as being inside a block.
 const maxUnclosed = 10
 
 // fenceLine is a line that opens or closes a fenced block.
@@ -163,26 +164,42 @@ var (
 	bareHarmony = lazyregexp.New(`^\s*analysis[A-Z][\w']*,? [\w'"]`)
 )
 
+// bareCall matches the call of the tool python at the end of such a reply.
+var bareCall = lazyregexp.New(
+	`(?s)assistantcommentary to=(?:functions\.)?(?:repl|python|code_interpreter) ?(?:json|code) ?(.*)$`)
+
 func isHarmony(reply string) bool {
 	return harmonyStart.MatchString(reply) || bareHarmony.MatchString(reply)
 }
 
-// readFinalChannel returns the messages of the final channel of a reply in the Harmony
-// format.
+// toPython matches the recipient of a call of Harmony's tool python.
+var toPython = lazyregexp.New(`\bto=(?:functions\.)?(?:repl|python|code_interpreter)\b`)
+
+// readFinalChannel returns the messages of the final channel of a reply in the Harmony format,
+// and the calls of the tool python.
 func readFinalChannel(reply string) string {
 	if !harmonyStart.MatchString(reply) {
+		if call := bareCall.FindStringSubmatch(reply); call != nil {
+			return "<|python_tag|>" + call[1] + "<|eom_id|>"
+		}
 		_, final, _ := strings.Cut(reply, "assistantfinal")
 		return final
 	}
 
 	var kept strings.Builder
-	channel, inHeader, isBody, at := "", false, false, 0
+	channel, inHeader, isBody, isCall, at := "", false, false, false, 0
 	take := func(text string) {
+		isCall = isCall || !isBody && toPython.MatchString(text)
 		switch {
+		case isBody && isCall:
+			kept.WriteString("<|python_tag|>" + text + "<|eom_id|>")
 		case isBody && (channel == "" || channel == "final"):
 			kept.WriteString(text)
 		case inHeader && strings.TrimSpace(text) != "":
 			channel = strings.ToLower(strings.Fields(text)[0])
+			if channel == "commentary" && !strings.Contains(text, " to=") {
+				channel = "final" // words for the user before a call
+			}
 		}
 	}
 
@@ -199,7 +216,7 @@ func readFinalChannel(reply string) string {
 		case "constrain":
 			inHeader, isBody = false, false
 		default:
-			channel, inHeader, isBody = "", false, false
+			channel, inHeader, isBody, isCall = "", false, false, false
 		}
 		at = mark[1]
 	}

@@ -43,11 +43,14 @@ func TestDropThoughts(t *testing.T) {
 		"<|channel|>analysis<|message|>FINAL(1)":                                                         "",
 		"<|channel|>analysis<|message|>FINAL(1)<|channel|>final<|message|>b":                             "b",
 		"analysis<|message|>FINAL(1)<|end|><|start|>assistant<|channel|>final<|message|>b":               "b",
-		"<|start|>assistant<|channel|>commentary to=python <|constrain|>code<|message|>FINAL(1)<|call|>": "",
-		"<|start|>assistant<|message|>b<|end|>":                                                          "b",
-		"<|channel|>final<|message|>b":                                                                   "b",
-		"<|channel|>final <|constrain|>json<|message|>{}":                                                "{}",
-		"final<|message|>b": "b",
+		"<|start|>assistant<|channel|>commentary to=search <|constrain|>json<|message|>FINAL(1)<|call|>": "",
+
+		"<|channel|>analysis to=python<|message|>FINAL(1)<|call|>": "<|python_tag|>FINAL(1)<|eom_id|>",
+
+		"<|start|>assistant<|message|>b<|end|>":           "b",
+		"<|channel|>final<|message|>b":                    "b",
+		"<|channel|>final <|constrain|>json<|message|>{}": "{}",
+		"final<|message|>b":                               "b",
 		"analysisWe count FINAL(1)assistantfinalFINAL(2)": "FINAL(2)",
 		"analysisWe count FINAL(1)":                       "",
 		"analysis of it":                                  "analysis of it",
@@ -61,7 +64,7 @@ func TestDropThoughts(t *testing.T) {
 	}
 }
 
-// TestAFloodOfTagsIsReadOnce exceeds its time limit if the work grows with the square.
+// TestAFloodOfTagsIsReadOnce exceeds its time limit if the work is quadratic.
 func TestAFloodOfTagsIsReadOnce(t *testing.T) {
 	skip.UnderRace(t)
 	for _, part := range []string{

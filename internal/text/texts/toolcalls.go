@@ -8,30 +8,41 @@ import (
 
 // toolCalls match the marks around the tool calls that models write into their text.
 var toolCalls = []struct{ begin, end *lazyregexp.Regexp }{
-	marks(`<(?:minimax:)?tool_calls?>`, `</(?:minimax:)?tool_calls?>`),
-	marks(`<(?:antml:)?function_calls?>`, `</(?:antml:)?function_calls?>`),
+	marks(`<`+space+`tool_calls?>`, `</`+space+`tool_calls?>`),
+	marks(`<`+space+`function_calls?>`, `</`+space+`function_calls?>`),
 	marks(`<function\b`, `</function>`),
-	marks(`<invoke\b`, `</invoke>`),
+	marks(`<`+space+`invoke\b`, `</`+space+`invoke>`),
+	marks(`<TOOLCALL>`, `</TOOLCALL>`),
 	marks(`<execute(?:_\w+)?>`, `</execute(?:_\w+)?>`),
+	marks(`<start_function_call>`, `<end_function_call>`),
 	marks(`<\|python_(?:tag|start)\|>`, `<\|(?:python_end|eom_id|eot_id)\|>`),
 	marks(`<\|tool_calls_section_begin\|>`, `<\|tool_calls_section_end\|>`),
+	marks(`<\|tool_call_start\|>`, `<\|tool_call_end\|>`),
+	marks(`<\|tools_prefix\|>`, `<\|tools_suffix\|>`),
 	marks(`<\|action_start\|>`, `<\|action_end\|>`),
-	marks(`<｜tool▁calls▁begin｜>`, `<｜tool▁calls▁end｜>`),
+	marks(`<[|｜]tool[▁_]calls[▁_]begin[|｜]>`, `<[|｜]tool[▁_]calls[▁_]end[|｜]>`),
+	marks(`<[|｜]tool[▁_]call[▁_]begin[|｜]>`, `<[|｜]tool[▁_]call[▁_]end[|｜]>`),
+	marks(`✿FUNCTION✿:`, `✿(?:RESULT|RETURN)✿`),
 	marks(`\[TOOL_CALLS\]`, `</s>`),
+	marks(`<\|START_ACTION\|>`, `<\|END_ACTION\|>`),
+	marks(`<\|tool_call\|>`, `<\|/?tool_call(?:_end)?\|>`),
+	marks(`(?:<\|start\|>assistant)?<\|channel\|>\w+ to=[\w.]+[^<]*(?:<\|constrain\|>\s*\w+)?<\|message\|>`,
+		`<\|(?:call|end)\|>`),
 }
+
+// space matches what some models write before the name of an element.
+const space = `(?:antml:|minimax:|longcat_|｜DSML｜)?`
 
 func marks(begin, end string) struct{ begin, end *lazyregexp.Regexp } {
 	return struct{ begin, end *lazyregexp.Regexp }{lazyregexp.New(begin), lazyregexp.New(end)}
 }
 
-// CutToolCalls returns the text between the marks of the tool calls in a reply, and the text
-// before, between and after them. A call may lack its end; marks in quotes are only mentions. Most
-// servers remove tool calls from a reply; with others, or when no tool was offered, they arrive as
-// text.
-func CutToolCalls(reply string) (calls, around []string) {
+// FindToolCalls returns the ranges of the tool calls in a reply: of the whole call, then of the
+// text between its marks. A call may lack its end; marks in quotes are only mentions. Most servers
+// remove tool calls from a reply; with others, or when no tool was offered, they arrive as text.
+func FindToolCalls(reply string) (calls [][]int) {
 	for _, form := range toolCalls {
-		begun, at := 0, 0
-		for {
+		for at := 0; ; {
 			begin := form.begin.FindStringIndex(reply[at:])
 			if begin == nil {
 				break
@@ -41,23 +52,28 @@ func CutToolCalls(reply string) (calls, around []string) {
 				continue
 			}
 
-			around = append(around, reply[begun:from])
 			end := form.end.FindStringIndex(reply[to:])
 			if end == nil {
 				end = []int{len(reply) - to, len(reply) - to}
 			}
-			calls = append(calls, reply[to:to+end[0]])
-			begun, at = to+end[1], to+end[1]
+			at = to + end[1]
+			calls = append(calls, []int{from, at, to, to + end[0]})
 		}
 		if len(calls) > 0 {
-			return calls, append(around, reply[begun:])
+			return calls
 		}
 	}
-	return nil, []string{reply}
+	return nil
 }
 
 // IsToolCall reports whether a reply consists only of tool calls.
 func IsToolCall(reply string) bool {
-	calls, around := CutToolCalls(reply)
-	return len(calls) > 0 && strings.TrimSpace(strings.Join(around, "")) == ""
+	calls, at := FindToolCalls(reply), 0
+	for _, call := range calls {
+		if strings.TrimSpace(reply[at:call[0]]) != "" {
+			return false
+		}
+		at = call[1]
+	}
+	return len(calls) > 0 && strings.TrimSpace(reply[at:]) == ""
 }

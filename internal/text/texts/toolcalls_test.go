@@ -22,14 +22,20 @@ func TestToolCallsAreCutOut(t *testing.T) {
 		"a <functional> word":                       {nil, []string{"a <functional> word"}},
 	} {
 		t.Run(reply, func(t *testing.T) {
-			calls, around := CutToolCalls(reply)
+			var calls, around []string
+			at := 0
+			for _, call := range FindToolCalls(reply) {
+				calls, around = append(calls, reply[call[2]:call[3]]), append(around, reply[at:call[0]])
+				at = call[1]
+			}
+			around = append(around, reply[at:])
 			if !slices.Equal(calls, want.calls) || !slices.Equal(around, want.around) {
 				t.Errorf("%q: %q around %q, want %q around %q", reply, calls, around, want.calls, want.around)
 			}
 		})
 	}
 
-	if calls, _ := CutToolCalls(strings.Repeat("<tool_call>", 200_000)); len(calls) != 1 {
+	if calls := FindToolCalls(strings.Repeat("<tool_call>", 200_000)); len(calls) != 1 {
 		t.Errorf("a flood of marks is %d calls", len(calls))
 	}
 	if !IsToolCall(" <tool_call>{}</tool_call>\n") || IsToolCall("red <tool_call>{}</tool_call>") || IsToolCall("") {

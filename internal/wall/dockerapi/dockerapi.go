@@ -19,10 +19,10 @@ import (
 	"github.com/docker/docker/client"
 )
 
-// patience bounds a call that should take milliseconds. longPatience bounds a call that starts or
-// ends processes on a machine under load.
+// patience bounds a call that should take milliseconds, and takes seconds on a busy machine.
+// longPatience bounds a call that starts or ends processes there.
 const (
-	patience     = 5 * time.Second
+	patience     = 15 * time.Second
 	longPatience = 30 * time.Second
 )
 
@@ -32,7 +32,7 @@ type Client struct {
 }
 
 // hostError is the address of an unusable daemon. It matches errors.ErrUnsupported, so callers can
-// tell it from a daemon that does not answer.
+// distinguish it from a daemon that does not answer.
 type hostError struct {
 	host, reason string
 	err          error
@@ -45,6 +45,17 @@ func (e *hostError) Error() string {
 func (e *hostError) Unwrap() error { return e.err }
 
 func (*hostError) Is(target error) bool { return target == errors.ErrUnsupported }
+
+// unreachableError says what to do about a daemon that cannot be reached. The socket's own text would
+// only repeat the address.
+type unreachableError struct {
+	text string
+	err  error
+}
+
+func (e *unreachableError) Error() string { return e.text }
+
+func (e *unreachableError) Unwrap() error { return e.err }
 
 // New returns a client for the daemon at host, a URL as in DOCKER_HOST. An empty host means the
 // system's own socket. New does not connect. Its error wraps errors.ErrUnsupported.
@@ -79,13 +90,14 @@ func (c *Client) explain(what string, err error) error {
 
 	switch {
 	case denied:
-		return fmt.Errorf("cannot %s at %s: this user may not use the daemon: join the group that owns "+
-			"the socket (usually sudo usermod -aG docker $USER, then log in again), "+
-			"or name a rootless daemon with DOCKER_HOST: %w",
-			what, c.api.DaemonHost(), err)
+		return &unreachableError{err: err, text: fmt.Sprintf(
+			"this user may not use the Docker daemon at %s: join the group that owns "+
+				"the socket (usually sudo usermod -aG docker $USER, then log in again), "+
+				"or name a rootless daemon with DOCKER_HOST", c.api.DaemonHost())}
 	case failed:
-		return fmt.Errorf("cannot %s at %s: start the daemon, or name another with DOCKER_HOST: %w",
-			what, c.api.DaemonHost(), err)
+		return &unreachableError{err: err, text: fmt.Sprintf(
+			"no Docker daemon answers at %s: start the daemon, or name another with DOCKER_HOST",
+			c.api.DaemonHost())}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("cannot %s: the Docker daemon does not answer: %w", what, err)
 	}

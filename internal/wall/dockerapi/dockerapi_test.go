@@ -263,7 +263,7 @@ func TestAWarningIsAFailure(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereHasAName(t *testing.T) {
+func TestMissingObjectsHaveNamedErrors(t *testing.T) {
 	c, _ := answers(t, nil)
 	if _, err := c.Image(t.Context(), "rlm/none:1"); !errors.Is(err, ErrNoImage) {
 		t.Errorf("%v", err)

@@ -14,7 +14,7 @@ import (
 // the first release with a private cgroup namespace.
 const minAPI = "1.41"
 
-// Facts are what a daemon reports about itself.
+// Facts are the properties that a daemon reports of itself.
 type Facts struct {
 	// Version is the daemon's version, Runc the version of the default runtime.
 	Version, Runc string

@@ -8,7 +8,6 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
-	"github.com/docker/go-units"
 )
 
 // This file defines the container of a Spec: docs/reference/docker.md gives the reason for each
@@ -99,7 +98,7 @@ func limitedResources(s Spec) container.Resources {
 		CPUShares:           128,
 		PidsLimit:           &s.Processes,
 		BlkioDeviceWriteBps: []*blkiodev.ThrottleDevice{},
-		Ulimits: []*units.Ulimit{
+		Ulimits: []*container.Ulimit{
 			ulimit("nofile", OpenFiles), ulimit("fsize", FilesSize), ulimit("core", 0),
 			ulimit("memlock", 0), ulimit("msgqueue", 0), ulimit("stack", 8<<20),
 			ulimit("sigpending", PendingSignals),
@@ -134,8 +133,8 @@ func tmpfsOptions(user int) string {
 func (s Spec) user() int { return cmp.Or(s.User, User) }
 
 // ulimit returns a limit for one process.
-func ulimit(name string, value int64) *units.Ulimit {
-	return &units.Ulimit{Name: name, Soft: value, Hard: value}
+func ulimit(name string, value int64) *container.Ulimit {
+	return &container.Ulimit{Name: name, Soft: value, Hard: value}
 }
 
 // groupName returns the parent control group of all containers, so that the host can limit their

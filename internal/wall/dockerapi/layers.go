@@ -7,7 +7,6 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
-	"github.com/docker/go-units"
 )
 
 // Layer is the name of one part of a container's wall.
@@ -65,6 +64,6 @@ func (l Layer) leaveOut(config *container.Config, host *container.HostConfig) {
 	case Resources:
 		host.Memory, host.MemorySwap, host.MemoryReservation = 0, 0, 0
 		host.PidsLimit = nil
-		host.Ulimits = []*units.Ulimit{ulimit("nofile", 1<<14)}
+		host.Ulimits = []*container.Ulimit{ulimit("nofile", 1<<14)}
 	}
 }

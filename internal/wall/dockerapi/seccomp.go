@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// seccompProfile is derived from moby's default profile by the package's test.
+// seccompProfile is derived from moby's default profile by the test in scripts/checks/seccomp.
 //
 //go:embed seccomp.json
 var seccompProfile string

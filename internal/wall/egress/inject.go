@@ -160,7 +160,7 @@ func (h *hiding) Read(p []byte) (int, error) {
 }
 
 // fill reads more. A possible start of a credential waits for the rest. It is dropped if the body
-// breaks off.
+// ends early.
 func (h *hiding) fill() {
 	h.ahead = slices.Grow(h.ahead, 32<<10)
 	n, err := h.ReadCloser.Read(h.ahead[len(h.ahead):cap(h.ahead)])

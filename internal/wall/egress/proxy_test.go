@@ -126,7 +126,7 @@ func get(t *testing.T, c *http.Client, address string) (string, error) {
 	return string(body), err
 }
 
-func TestWhatIsListedIsReached(t *testing.T) {
+func TestListedHostsAreReached(t *testing.T) {
 	w := &world{
 		names: map[string][]string{
 			"plain.example.com": {"93.184.216.34"},
@@ -156,7 +156,7 @@ func TestWhatIsListedIsReached(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotListedIsRefused(t *testing.T) {
+func TestUnlistedHostsAreRefused(t *testing.T) {
 	w := &world{
 		names: map[string][]string{
 			"good.example.com":   {"93.184.216.34"},
@@ -373,7 +373,7 @@ func TestAFloodOfRefusalsFillsNoLog(t *testing.T) {
 	}
 }
 
-// TestCloseEndsTunnels leaves nothing behind, as goleak checks.
+// TestCloseEndsTunnels: nothing is left behind, as goleak checks.
 func TestCloseEndsTunnels(t *testing.T) {
 	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

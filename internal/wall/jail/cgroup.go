@@ -196,8 +196,9 @@ func (c *cgroup) kill() {
 	}
 }
 
-// killCgroup kills every process in one folder: at once where the kernel supports that. Otherwise
-// it freezes them, so that none escapes by forking; without a freezer the caller must repeat it.
+// killCgroup kills every process in one folder, in one step where the kernel supports that.
+// Otherwise it freezes them, so that none escapes by forking; without a freezer the caller must
+// repeat it.
 func killCgroup(dir string) {
 	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
 		return

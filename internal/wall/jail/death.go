@@ -13,8 +13,8 @@ const OutOfMemory = "memory"
 // Package syscall does not define it on every system.
 const CPUTimeSignal = syscall.Signal(24)
 
-// Death is why the runtime of a Go program gave up. It is parsed from the output of the program,
-// which is hostile: use it to word a result, and for nothing else.
+// Death is the reason why the runtime of a Go program gave up. It is parsed from the output of the
+// program, which is hostile: use it to word a result, and for nothing else.
 type Death struct {
 	// Cause is [OutOfMemory], "StackOverflow", "FatalError" or "panic". It is empty if the output
 	// does not reveal the cause.

@@ -17,10 +17,10 @@
 //
 //   - A Process is a running jail, seen from the launcher.
 //   - A layer is one independent obstacle: namespaces, mounts, Landlock, and so on.
-//   - An Attestation is what the guest measured about its own layers, before the first
-//     hostile instruction. Start compares it with what was asked for.
-//   - A Class says which layers hold: Full has them all, Nested has no namespaces. Nested
-//     is what remains inside most containers.
+//   - An Attestation is the guest's own measurement of its layers, before the first hostile
+//     instruction. Start compares it with what was asked for.
+//   - A Class states which layers are in force: Full has them all, Nested has no namespaces. Most
+//     containers allow only Nested.
 //   - A Profile lists the system calls that the guest may make.
 //
 // Every binary that imports this package is its own helper: an init function notices that
@@ -204,7 +204,7 @@ type Attestation struct {
 	UID         int          `json:"uid"`      // inside
 	HostUID     int          `json:"host_uid"` // outside
 	Mounts      []string     `json:"mounts"`   // mount points inside, nil in class Nested
-	PID         int          `json:"pid"`      // of the guest, inside
+	PID         int          `json:"pid"`      // the guest's PID, inside
 }
 
 // holds reports whether all of these layers hold.

@@ -125,7 +125,7 @@ func noTrace(t *testing.T, p *Process) {
 	}
 }
 
-// hostileGuest is a guest that tries things.
+// hostileGuest is a guest that attacks the jail.
 type hostileGuest struct {
 	*Process
 	t *testing.T

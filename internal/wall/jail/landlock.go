@@ -92,8 +92,8 @@ func checkLandlockABI(p *plan, abi int) error {
 	return nil
 }
 
-// landlockRules returns rules for what a guest may reach, as far as config forbids it otherwise.
-// Only programs may reach anything.
+// landlockRules returns the rules that allow paths to a guest. A rule contains only rights that
+// config restricts. Only programs have any paths.
 func landlockRules(p *plan, config landlock.Config) []landlock.Rule {
 	if p.Profile != Programs {
 		return nil

@@ -271,7 +271,7 @@ func TestScratchIsBounded(t *testing.T) {
 	control.expect("inodes /tmp", "done")
 }
 
-func TestMemoryFloodIsToldFromACrash(t *testing.T) {
+func TestMemoryFloodsDifferFromCrashes(t *testing.T) {
 	requireFull(t)
 	for _, off := range []Layers{0, Cgroup} {
 		cfg, attempt := Config{Limits: Limits{Memory: 128 << 20}}, "flood 300"

@@ -104,7 +104,7 @@ func isCleanPath(path string) bool {
 		!strings.ContainsRune(path, 0)
 }
 
-// isBelow reports whether a clean path lies below a clean folder.
+// isBelow reports whether a clean path is below a clean folder.
 func isBelow(folder, path string) bool {
 	return folder == "/" || strings.HasPrefix(path, folder+"/")
 }
@@ -172,7 +172,7 @@ func buildTree(p *plan) error {
 
 // populateRoot fills the new root.
 func populateRoot(p *plan) error {
-	// The scratch folders come first: binds may lie below them.
+	// The scratch folders come first: binds may be below them.
 	for _, dir := range p.scratch() {
 		if err := mountScratch(p, newRoot+dir); err != nil {
 			return err

@@ -16,7 +16,7 @@ type plan struct {
 	Config
 	Class   Class
 	Trees   []tree // Config.Binds and the devices, in the order of attachment
-	UID     int    // of the guest, inside
+	UID     int    // the guest's UID, inside
 	HostUID int
 	Sample  bool              // the init watches the memory for lack of a cgroup
 	Tasks   int               // that already count towards the limit of processes
@@ -30,7 +30,7 @@ type tree struct {
 	Target    string
 	FD        int // a detached mount, already restricted; 0: open Source
 	Folder    bool
-	HasMounts bool // other mounts lie below Source
+	HasMounts bool // other mounts are below Source
 	Write     bool
 	Device    bool
 }

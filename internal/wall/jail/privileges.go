@@ -14,8 +14,8 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
-// lockedSecurebits deny user 0 special rights, and keep every capability out of the ambient set for
-// ever.
+// lockedSecurebits permanently deny user 0 special rights, and keep every capability out of the
+// ambient set.
 const lockedSecurebits = secbitNoRoot | secbitNoRoot<<1 |
 	secbitNoSetuidFixup | secbitNoSetuidFixup<<1 |
 	secbitKeepCaps<<1 | secbitNoAmbientRaise | secbitNoAmbientRaise<<1

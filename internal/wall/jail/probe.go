@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// probeWorker is a worker that exits at once.
+// probeWorker is a worker that exits immediately.
 const probeWorker = "jail-probe"
 
 func init() { Register(probeWorker, func(*os.File) int { return 0 }) }

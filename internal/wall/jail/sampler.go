@@ -142,7 +142,7 @@ func readTCP() int64 {
 			continue
 		}
 		for queue := range strings.SplitSeq(fields[4], ":") {
-			waits, _ := strconv.ParseInt(queue, 16, 64) // the heading is no number
+			waits, _ := strconv.ParseInt(queue, 16, 64) // 0 for the heading, which is not a number
 			sum += 2 * waits
 		}
 	}

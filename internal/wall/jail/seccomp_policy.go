@@ -92,7 +92,7 @@ func programsPolicy(self uint32, proxy bool) policy {
 	return p
 }
 
-// streams allows only sockets that reach nothing but their peer. A datagram socket can send to any
+// streams allows only sockets that reach only their peer. A datagram socket can send to any
 // name, even as one half of a pair. The bits above the type are flags.
 var streams = condition{arg: 1, mask: 0xf, any: []uint32{unix.SOCK_STREAM}}
 

@@ -17,7 +17,7 @@ import (
 
 // A slot is a user number of the host, reserved for one jail at a time, so that the jails of a
 // launcher that is root never share a user. A locked file reserves it, and the kernel unlocks the
-// file when the launcher dies. The file lies in a folder that only root can enter, so other users
+// file when the launcher dies. The file is in a folder that only root can enter, so other users
 // cannot take any slots.
 type slot struct {
 	uid  int
@@ -126,7 +126,7 @@ func mayBecome(first, last int) bool {
 		isMapped("/proc/self/gid_map", first, last)
 }
 
-// isMapped reports whether a range lies within one line of a user map.
+// isMapped reports whether a range is within one line of a user map.
 func isMapped(name string, first, last int) bool {
 	f, err := os.Open(name)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestNobodyElseCanTakeTheSlots: no name that another user can take beforehand prevents the start
-// of a jail.
+// TestNobodyElseCanTakeTheSlots: another user cannot prevent the start of a jail by taking a name
+// beforehand.
 func TestNobodyElseCanTakeTheSlots(t *testing.T) {
 	requireRoot(t)
 	for _, first := range append([]int{200000}, slotRanges...) {

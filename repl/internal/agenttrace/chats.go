@@ -22,7 +22,7 @@ func readExchange(t *talk, root located) error {
 	if inner := root.member("response"); inner.object() == nil {
 		response = inner
 	}
-	if inner := response.member("body"); inner.object() == nil { // of a batch
+	if inner := response.member("body"); inner.object() == nil { // a batch response
 		response = inner
 	}
 
@@ -47,7 +47,7 @@ func readExchange(t *talk, root located) error {
 
 // turnOfUser reads a message or an item of a run. A Gemini message without a role is the user's.
 func (t *talk) turnOfUser(m located) error {
-	if raw := m.member("raw_item"); raw.object() == nil { // of the Agents SDK
+	if raw := m.member("raw_item"); raw.object() == nil { // an item of the Agents SDK
 		return t.message(raw)
 	}
 	if parts := m.member("parts"); parts.any != nil && m.member("role").any == nil {

@@ -10,7 +10,7 @@ import (
 type output struct {
 	Reasoning   string
 	FinalAnswer string
-	SkillIDs    []string // of the skills that the agent reports having used
+	SkillIDs    []string // IDs of the skills that the agent reports having used
 }
 
 // blanks are trimmed from both ends of the parts of a text.
@@ -23,7 +23,7 @@ var (
 	numberMark  = lazyregexp.New(`(?m)^[ \t]*(?:[Ss]tep[ \t]+)?[0-9]{1,3}[.):][ \t]`)
 )
 
-// fromAgent makes a trace of an agent's output: a step for each line of its reasoning
+// fromAgent makes a trace from an agent's output: a step for each line of its reasoning
 // that begins with [assistant] or [user], else one step. The answer is the observation of
 // the last step.
 func fromAgent(o output) *Trace {
@@ -50,7 +50,7 @@ func fromAgent(o output) *Trace {
 	return newTrace(steps, o.Reasoning, "")
 }
 
-// fromReasoning makes a trace of a text: a step for each line that begins with
+// fromReasoning makes a trace from a text: a step for each line that begins with
 // a number ("1.", "2)", "Step 3:") and what follows it, else one step.
 func fromReasoning(reasoning string) *Trace {
 	var steps []Step

@@ -15,9 +15,9 @@ import (
 
 // The bounds of a trace. Exceeding one is an error.
 const (
-	MaxBytes  = 32 << 20 // of the source
-	MaxDepth  = 64       // of nesting
-	MaxValues = 1 << 20  // of JSON, including keys
+	MaxBytes  = 32 << 20 // size of the source
+	MaxDepth  = 64       // depth of nesting
+	MaxValues = 1 << 20  // number of JSON values, including keys
 	MaxSteps  = 50_000
 	MaxText   = 8 << 20 // bytes of one text
 )
@@ -27,7 +27,7 @@ type located struct {
 	any
 
 	path  string
-	lines []int // of the items, if the source is JSON Lines
+	lines []int // line of each item, if the source is JSON Lines
 }
 
 // decodeTrace reads JSON or JSON Lines within the bounds. The note reports that the last line

@@ -81,7 +81,7 @@ func readClaudeCode(t *talk, root located) error {
 			}
 		case "system":
 			return t.content("system", line.member("content"))
-		case "result": // of the SDK
+		case "result": // the SDK's last message
 			text, err := line.member("result").text()
 			if err != nil {
 				return err

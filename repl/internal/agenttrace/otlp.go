@@ -289,7 +289,7 @@ func unflatten(attributes map[string]any, prefix string, depth int) any {
 		return list
 	}
 
-	for _, wrapper := range []string{"message", "tool_call", "message_content"} { // of OpenInference
+	for _, wrapper := range []string{"message", "tool_call", "message_content"} { // OpenInference's wrappers
 		if len(object) == 1 && object[wrapper] != nil {
 			return object[wrapper]
 		}

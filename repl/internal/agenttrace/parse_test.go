@@ -124,7 +124,7 @@ func TestHostileTraces(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		format     string
-		want       string // of the error
+		want       string // a part of the error
 	}{
 		{"deep", deep(40), "auto", "nested deeper than 64"},
 		{"very deep", strings.Repeat("[", 1<<20), "tau", "nested deeper than 64"},

@@ -23,7 +23,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// alike is a source, the factory that makes a trace of it, and the methods to call on it. Make
+// alike is a source, the factory that makes a trace from it, and the methods to call on it. Make
 // in Go and the class in Python must make the same trace.
 type alike struct {
 	Factory string   `json:"factory"`

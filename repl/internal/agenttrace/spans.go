@@ -204,7 +204,7 @@ func (w *spanWalk) callNamed(tool string) (at int, ok bool) {
 	return 0, false
 }
 
-// workSpan makes a step of a span that is not a model call.
+// workSpan makes a step from a span that is not a model call.
 func (w *spanWalk) workSpan(s *span, action string) error {
 	given, err := s.input.show()
 	if err != nil {

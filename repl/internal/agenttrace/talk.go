@@ -44,7 +44,7 @@ func (t *talk) trace() *Trace {
 	return newTrace(t.steps, strings.Join(t.raw, t.rule), t.system)
 }
 
-// talkOf makes a trace of a list of messages.
+// talkOf makes a trace from a list of messages.
 func talkOf(messages located, limit int, system string) (*Trace, error) {
 	t := newTalk(limit)
 	t.system = system
@@ -184,7 +184,7 @@ func (t *talk) item(m located, role, kind string) error {
 		if err != nil || inner.object() != nil {
 			return t.say(role, text)
 		}
-		return t.call(inner) // of ShareGPT
+		return t.call(inner) // ShareGPT's format
 	case "result":
 		return t.result(m)
 	case "thought":
@@ -304,7 +304,7 @@ func (t *talk) content(role string, content located) error {
 	return flush()
 }
 
-// part makes a step of a call, a result or a thought in a message's content.
+// part makes a step from a call, a result or a thought in a message's content.
 func (t *talk) part(part located) error {
 	kind := partKind(part)
 	part = innerPart(part)

@@ -100,8 +100,8 @@ func Combine(traces ...*Trace) *Trace {
 	return newTrace(steps, strings.Join(raw, "\n\n---\n\n"), system)
 }
 
-// Named returns the trace with a name in the metadata of its steps. Names that are already there
-// follow after a slash.
+// Named returns a copy of the trace whose steps have a name in their metadata, as "trace". If a
+// step has a name already, the copy has both: the new name, a slash, the old one.
 func (t *Trace) Named(name string) *Trace {
 	steps := slices.Clone(t.steps)
 	for i := range steps {

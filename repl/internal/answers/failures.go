@@ -17,7 +17,7 @@ import (
 // their exceptions, so an answer would hide them.
 type failures struct {
 	mu     sync.Mutex
-	calls  int              // of this turn
+	calls  int              // calls in this turn
 	failed map[query]string // why calls of this turn failed and were not repeated successfully
 	signs  []string         // how texts for failed calls begin, in all turns, in lower case
 }
@@ -32,12 +32,11 @@ func (q *Query) identity() query {
 // Limits of what is kept about failures.
 const (
 	maxSigns = 100 // texts
-	maxSign  = 40  // of a text, in characters
-	minSign  = 24  // of an error's message alone, in characters
+	maxSign  = 40  // maximum length in characters
+	minSign  = 24  // minimum length of an error's message alone, in characters
 )
 
-// note records the outcome of a query. A call cut short by the end of its snippet does not
-// count.
+// note records the outcome of a query. It ignores a call that the end of its snippet cut short.
 func (f *failures) note(ctx context.Context, q *Query, err error) {
 	if ctx.Err() != nil {
 		return
@@ -102,7 +101,7 @@ func encodeFailure(typed bool, err error) (json.RawMessage, error) {
 
 // Failed are sub-calls that failed.
 type Failed struct {
-	Count, Of int // of all sub-calls of the turn
+	Count, Of int // Of counts all sub-calls of the turn
 	// Reasons are the texts of the failures, each once, at most a few.
 	Reasons []string
 }
@@ -159,11 +158,11 @@ func (a *Answers) FindFailure(answer json.RawMessage) string {
 	}
 }
 
-// Memory is what the answers of a loop remember between turns.
+// Memory is the state that the answers of a loop keep between turns.
 type Memory struct {
 	// Warned reports that a call received the notice that the budget is used up.
 	Warned bool `json:"warned,omitempty"`
-	// Signs are the beginnings of the texts that stood for failed calls.
+	// Signs are the beginnings of the texts that replaced the answers of failed calls.
 	Signs []string `json:"signs,omitempty"`
 }
 

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/data/mediatype"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -80,6 +79,6 @@ func readImage(text string, most int) (llm.Image, error) {
 
 func tooLarge(size, most int) error {
 	return fmt.Errorf("it has %s bytes, but %s are left of %s per image and %s per call: make it smaller",
-		humanize.Comma(int64(size)), humanize.Comma(int64(most)),
-		humanize.IBytes(maxImage), humanize.IBytes(maxImageBytes))
+		quantity.Comma(size), quantity.Comma(most),
+		quantity.IBytes(maxImage), quantity.IBytes(maxImageBytes))
 }

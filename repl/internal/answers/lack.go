@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/snippet/protocol"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -25,17 +24,17 @@ type lack struct{ missing, records int64 }
 
 func (l lack) String() string {
 	return fmt.Sprintf("the code continued without %s of %s records, because no model gave a value for them",
-		humanize.Comma(l.missing), humanize.Comma(l.records))
+		quantity.Comma(l.missing), quantity.Comma(l.records))
 }
 
-// Limits of what is recorded about lacks.
+// Limits of the reports about records without a value.
 const (
 	maxLacks   = 1_000 // results; further ones count as one
 	maxLackKey = 64    // bytes
 )
 
-// put stores a report. Of several reports about one result the largest counts: the answer may
-// rest on values from the first attempt.
+// put stores a report. Of several reports about one result, it keeps the largest: the answer may
+// use values from the first attempt.
 func (l *Lacks) put(key string, report lack) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -285,8 +285,8 @@ func (p dialects) tally(ctx context.Context, call tiers.Call) (tiers.Value, erro
 
 const defaultFanIn = 8
 
-// reduceLLM combines items fan_in at a time, level by level, until one is left. The
-// contract holds for every level, because each answer is an item of the next.
+// reduceLLM combines items fan_in at a time, level by level, until one is left. The contract
+// applies to every level, because each answer is an item of the next.
 func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, a, err := p.items(call, "prompt", "items", "schema", "model", "fan_in")
 	if err != nil {

@@ -4,12 +4,13 @@ package callnotes
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
 // Wait is a pause before a call is retried.
 type Wait struct {
-	// Reason is why the last attempt failed, without provider and model.
+	// Reason explains why the last attempt failed, without provider and model.
 	Reason string
 	// Pause is the time until the next attempt, Waited the time since the first failure, and
 	// Limit the maximum time for retries.
@@ -56,10 +57,31 @@ func SendAsked(ctx context.Context, a Asked) {
 	}
 }
 
-// SendDropped passes on the name of a parameter that a model rejects. Without a receiver it does
-// nothing.
-func SendDropped(ctx context.Context, part string) {
-	if r, ok := ctx.Value(key{}).(Receiver); ok {
+// Dropped passes on the names of parameters that models reject, each once for a model. The zero value
+// is ready to use. It is safe for concurrent use.
+type Dropped struct {
+	mu   sync.Mutex
+	sent map[[2]string]bool // by model and parameter
+}
+
+// maxDropped bounds what Dropped remembers. Beyond it, names are passed on again.
+const maxDropped = 1024
+
+// Send passes on the name of a parameter. Without a receiver it does nothing.
+func (d *Dropped) Send(ctx context.Context, model, part string) {
+	r, ok := ctx.Value(key{}).(Receiver)
+	if !ok {
+		return
+	}
+
+	d.mu.Lock()
+	isNew := !d.sent[[2]string{model, part}]
+	if d.sent == nil || len(d.sent) >= maxDropped {
+		d.sent = map[[2]string]bool{}
+	}
+	d.sent[[2]string{model, part}] = true
+	d.mu.Unlock()
+	if isNew {
 		r.NoteDropped(part)
 	}
 }

@@ -16,9 +16,9 @@ import (
 type Ledger struct {
 	budget ledger.Budget
 	start  time.Time
-	// atOnce is how many snippet calls share the rest of the budget; 0 counts as 1.
+	// atOnce is the number of snippet calls that share the rest of the budget; 0 counts as 1.
 	atOnce int64
-	// kept is how many calls are reserved for those marked Last.
+	// kept is the number of calls that are reserved for those marked Last.
 	kept int64
 
 	mu       sync.Mutex
@@ -107,9 +107,9 @@ func (n Need) withOutput(most int64) Need {
 	return n
 }
 
-// Reserve sets aside the maximum cost of a call. While only calls in flight stand in the way, it
-// waits, because they seldom use their whole reservation. A need of output tokens shrinks to
-// what is left of the budget, at least minOutput; Grant holds the result. The error is a
+// Reserve sets aside the maximum cost of a call. While only calls in flight prevent the grant, it
+// waits, because they seldom use their whole reservation. A need of output tokens shrinks to what
+// is left of the budget, at least minOutput; Grant holds the result. The error is a
 // [*ledger.BudgetError] or the context's.
 func (l *Ledger) Reserve(ctx context.Context, need Need) (*Reservation, error) {
 	for {

@@ -132,7 +132,7 @@ func TestCallsThatCanBeginSmallShareTheBudget(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget ledger.Budget
 		need   Need
-		want   int64 // of the first of 16 calls
+		want   int64 // grant of the first of 16 calls
 	}{
 		"plenty": {ledger.Budget{}, Need{Least: 64}, 8_000},
 		"output tokens": {
@@ -163,7 +163,7 @@ func TestCallsThatCanBeginSmallShareTheBudget(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitIsRefusedByName(t *testing.T) {
+func TestRefusalsNameTheBudget(t *testing.T) {
 	for what, c := range map[string]struct {
 		budget ledger.Budget
 		need   ledger.Spending
@@ -216,7 +216,7 @@ func TestBudgetsThatMakeNoSense(t *testing.T) {
 
 func nan() float64 { zero := 0.0; return zero / zero }
 
-func TestLessIsWhatIsLeft(t *testing.T) {
+func TestSubtractLeavesTheRestOfABudget(t *testing.T) {
 	used := ledger.Spending{Calls: 3, InputTokens: 100, OutputTokens: 50, USD: 1}
 	rest, err := Subtract(ledger.Budget{Calls: 10, USD: 5}, used, time.Minute)
 	want := ledger.Budget{

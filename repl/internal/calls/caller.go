@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/internal/callnotes"
+	"github.com/rlmhq/rlm/repl/internal/finish"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/internal/usage"
@@ -120,7 +122,7 @@ func (c *Caller) CheckModel(name string, strictUSD bool) error {
 	if strictUSD && m.Facts.Price == nil {
 		return fmt.Errorf(
 			"the budget is in US dollars and the price of model %q is not known: "+
-				"add it to a price table, or bound calls and tokens instead",
+				"give it with --price or in a price table, or bound calls and tokens instead",
 			name,
 		)
 	}
@@ -270,7 +272,11 @@ func complete(
 			err = fmt.Errorf("cannot ask model %s: its provider panicked", m.Name)
 		}
 	}()
-	return m.Provider.Complete(ctx, r, stream)
+	response, err = m.Provider.Complete(ctx, r, stream)
+	if reason, ok := finish.Read(cmp.Or(response.Finish, finish.Stop)); ok {
+		response.Finish = reason // the provider may be the caller's
+	}
+	return response, err
 }
 
 // settle books the use of a call. A call that failed before its reply counts and costs nothing.

@@ -52,7 +52,8 @@ func question(text string) calls.Ask {
 	return calls.Ask{Model: "m", Messages: []llm.Message{{Role: llm.RoleUser, Content: text}}}
 }
 
-// TestARefusalIsNoAnswer: its words may look like one, especially as text.
+// TestARefusalIsNoAnswer: the words of a refusal may look like an answer, especially if the answer
+// may be any text.
 func TestARefusalIsNoAnswer(t *testing.T) {
 	for schemaText, reply := range map[string]string{
 		`"str"`: "I cannot help with that.", `"bool"`: "No.", `{"type":"object"}`: `{"error": "declined"}`,
@@ -81,9 +82,9 @@ func TestARefusalIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatIsPaidIsBooked, even for a reply that could not be recorded, and for a call that was
+// TestPaidCallsAreBooked: this includes a reply that could not be recorded, and a call that was
 // interrupted after its prompt was sent.
-func TestWhatIsPaidIsBooked(t *testing.T) {
+func TestPaidCallsAreBooked(t *testing.T) {
 	caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
 		return llm.Response{
 			Text:  "yes",
@@ -115,7 +116,8 @@ func TestWhatIsPaidIsBooked(t *testing.T) {
 	}
 }
 
-// TestRefusalsDoNotFloodTheRecord: a snippet that keeps asking pays nothing for it.
+// TestRefusalsDoNotFloodTheRecord: a snippet may ask again and again, because a refused call costs
+// it nothing.
 func TestRefusalsDoNotFloodTheRecord(t *testing.T) {
 	told := 0
 	caller, err := calls.NewCaller(
@@ -192,7 +194,7 @@ func TestASmallBudgetHoldsManyTypedCallsAtOnce(t *testing.T) {
 	}
 }
 
-// TestACutReplyIsAskedForWithMoreRoom until the run allows no more.
+// TestACutReplyIsAskedForWithMoreRoom: the call is repeated until the run allows no more.
 func TestACutReplyIsAskedForWithMoreRoom(t *testing.T) {
 	var rooms []int
 	var retries int
@@ -240,7 +242,8 @@ func TestACutReplyIsAskedForWithMoreRoom(t *testing.T) {
 	}
 }
 
-// TestAReplyThatIsNoAnswerIsAskedForAgain with twice the room each time, and finally fails.
+// TestAReplyThatIsNoAnswerIsAskedForAgain: each repetition has twice the room, and finally the call
+// fails.
 func TestAReplyThatIsNoAnswerIsAskedForAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply llm.Response
@@ -287,8 +290,8 @@ func TestAReplyThatIsNoAnswerIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestAWaitIsToldAndNotCounted: a retried call counts once, and of many calls that wait for one
-// model, one reports it.
+// TestAWaitIsToldAndNotCounted: a retried call counts once. If many calls wait for one model, only
+// one of them reports the wait.
 func TestAWaitIsToldAndNotCounted(t *testing.T) {
 	var told []ledger.Event
 	caller := callerOf(t, func(ctx context.Context, _ llm.Request) (llm.Response, error) {

@@ -53,7 +53,7 @@ func (a *Ask) describe() runlog.Request {
 		Temperature *float64
 	}{a.Model, a.Messages, contract, a.MaxTokens, a.Temperature})
 	if err != nil {
-		whole = fmt.Append(nil, a.Model, a.Messages) // a temperature that is no number
+		whole = fmt.Append(nil, a.Model, a.Messages) // the temperature is NaN or infinite
 	}
 	sum := sha256.Sum256(whole)
 	return runlog.Request{
@@ -61,9 +61,9 @@ func (a *Ask) describe() runlog.Request {
 	}
 }
 
-// keep writes the ending of a call to the run log before it takes effect. An interrupted call
-// has no ending, nor does a failure that ends the run: a later process makes the call again.
-// Code saw the other failures and continued.
+// keep writes the ending of a call to the run log before it takes effect. An interrupted call has
+// no ending. A failure that ends the run has none either. In both cases, a later process makes the
+// call again. Code saw the other failures and continued.
 func (a *Ask) keep(ctx context.Context, step *runlog.Step, e ending, err error) error {
 	cost := store.Cost{
 		Calls: e.Used.Calls, InputTokens: e.Used.InputTokens, OutputTokens: e.Used.OutputTokens,

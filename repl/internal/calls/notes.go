@@ -41,7 +41,7 @@ func (w *waits) isNews(model string) bool {
 type callNotes struct {
 	caller *Caller
 	ask    Ask
-	asked  *callnotes.Asked // of the last attempt
+	asked  *callnotes.Asked // the last attempt's request
 }
 
 // NoteAsked implements [callnotes.Receiver].

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/text/texts"
+	"github.com/rlmhq/rlm/repl/internal/finish"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -103,14 +104,35 @@ func findLack(r llm.Response) string {
 	switch {
 	case r.Finish == llm.FinishRefusal:
 		return ""
-	case r.Finish == llm.FinishLength:
-		return "the limit of tokens cut the reply"
+	case r.Finish != llm.FinishStop:
+		return DescribeCut(r)
 	case strings.TrimSpace(r.Text) == "":
 		return "the reply has no text besides thoughts"
 	case texts.IsToolCall(r.Text):
 		return "the reply is a call of a tool that does not exist"
 	}
 	return ""
+}
+
+// DescribeCut returns why a reply is not whole, or "" if it is, or is a refusal.
+func DescribeCut(r llm.Response) string {
+	switch r.Finish {
+	case llm.FinishStop, llm.FinishRefusal:
+		return ""
+	case llm.FinishLength:
+		return "the limit of tokens cut the reply"
+	case finish.ToolCalls:
+		return "the reply is a call of a tool that does not exist"
+	}
+	return finish.Describe(r.Finish)
+}
+
+// CheckWhole returns an error if a model declined to answer or if its reply is not whole.
+func CheckWhole(model string, r llm.Response) error {
+	if lack := DescribeCut(r); lack != "" {
+		return fmt.Errorf("the model %s gave no answer: %s", model, lack)
+	}
+	return CheckRefusal(model, r)
 }
 
 // predictTokens returns the typical length of a reply, in tokens: a word for a yes or a number,

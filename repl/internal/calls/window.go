@@ -1,12 +1,6 @@
 package calls
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/repl/llm"
-)
+import "github.com/rlmhq/rlm/repl/ledger"
 
 // Window returns the size of a model's context window in tokens, and false if it is unknown.
 func (c *Caller) Window(name string) (tokens int64, known bool) {
@@ -46,46 +40,17 @@ func roomForReply(window, prompt int64) int64 {
 
 // IsPriced reports whether the prices of all models of the run are known.
 func (c *Caller) IsPriced() bool {
-	return len(c.having(func(f llm.Facts) bool { return f.Price == nil })) == 0
-}
-
-// ReportUnknown warns of models that may not do what the run expects of them, or whose window or
-// price is unknown.
-func (c *Caller) ReportUnknown() {
-	for _, w := range []struct {
-		text string
-		fits func(llm.Facts) bool
-	}{
-		{
-			"the server does not list %s; the run uses it anyway",
-			func(f llm.Facts) bool { return f.Unlisted },
-		},
-		{
-			"the window of %s is unknown, so only the server limits prompts; " +
-				"give it with --window",
-			func(f llm.Facts) bool { return f.Window == 0 },
-		},
-		{
-			"the price of %s is unknown, so its calls do not count in US dollars; " +
-				"give it with --price",
-			func(f llm.Facts) bool { return f.Price == nil },
-		},
-	} {
-		if names := c.having(w.fits); len(names) > 0 {
-			c.Tell(ledger.Event{
-				Kind: ledger.EventWarning, Node: "0", Purpose: "models",
-				Error: fmt.Sprintf(w.text, strings.Join(names, " and ")),
-			})
-		}
-	}
-}
-
-// having returns the models of the run whose facts satisfy fits.
-func (c *Caller) having(fits func(llm.Facts) bool) (names []string) {
 	for _, name := range c.names {
-		if m, err := c.resolve(name); err == nil && fits(m.Facts) {
-			names = append(names, name)
+		if m, err := c.resolve(name); err == nil && m.Facts.Price == nil {
+			return false
 		}
 	}
-	return names
+	return true
+}
+
+// ReportUnknown emits the warnings about the models of the run.
+func (c *Caller) ReportUnknown() {
+	for _, text := range ledger.Warnings(c.Models, c.names...) {
+		c.Tell(ledger.Event{Kind: ledger.EventWarning, Node: "0", Purpose: "models", Error: text})
+	}
 }

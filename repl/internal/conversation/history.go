@@ -34,7 +34,7 @@ var signals = []struct {
 // failureSigns indicate that a turn's code failed.
 var failureSigns = lazyregexp.New(`Error|Exception|Traceback|stderr:`)
 
-// told reports whether the feedback to the model in a turn matches a sign.
+// told reports whether the feedback of a turn to the model matches a sign.
 func told(turn []llm.Message, sign *lazyregexp.Regexp) bool {
 	return slices.ContainsFunc(
 		turn,

@@ -83,7 +83,8 @@ func TestTemplatesRender(t *testing.T) {
 	}
 }
 
-// TestATemplateThatFailsIsShown by the failing line, as its author wrote it and shortened.
+// TestATemplateThatFailsIsShown: the error shows the failing line, shortened, as its author wrote
+// it.
 func TestATemplateThatFailsIsShown(t *testing.T) {
 	skip.WithoutJail(t)
 	for template, want := range map[string]string{
@@ -396,7 +397,7 @@ func TestACanceledRequestEnds(t *testing.T) {
 	}
 }
 
-// TestPrologErrorsHaveLines: for syntax errors, and for the goal that failed.
+// TestPrologErrorsHaveLines: an error names the line of a syntax error or of the goal that failed.
 func TestPrologErrorsHaveLines(t *testing.T) {
 	skip.WithoutJail(t)
 	for source, want := range map[string]string{

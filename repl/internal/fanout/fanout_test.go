@@ -40,7 +40,7 @@ func TestFanOutKeepsOrderAndFailures(t *testing.T) {
 	}
 }
 
-// TestAPanicReachesTheCaller: in a goroutine of its own it would end the process.
+// TestAPanicReachesTheCaller: in a separate goroutine, it would end the process.
 func TestAPanicReachesTheCaller(t *testing.T) {
 	defer func() {
 		if p, _ := recover().(string); !strings.HasPrefix(p, "two") {

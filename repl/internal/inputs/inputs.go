@@ -11,9 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -71,7 +70,7 @@ func (in List) part(ctx context.Context, ref textRef, limit int64) ([]byte, erro
 	if ref.End-ref.Start > limit {
 		return nil, fmt.Errorf(
 			"%s characters are too many for one sub-call, which takes %s: split them",
-			humanize.Comma(ref.End-ref.Start), humanize.Comma(limit),
+			quantity.Comma(ref.End-ref.Start), quantity.Comma(limit),
 		)
 	}
 
@@ -81,7 +80,7 @@ func (in List) part(ctx context.Context, ref textRef, limit int64) ([]byte, erro
 	}
 	if int64(len(data)) > maxPart {
 		return nil, fmt.Errorf(
-			"%s bytes are too many for one sub-call: split them", humanize.Comma(int64(len(data))),
+			"%s bytes are too many for one sub-call: split them", quantity.Comma(len(data)),
 		)
 	}
 
@@ -115,7 +114,7 @@ func (in List) Text(ctx context.Context, value tiers.Value, limit int64) (string
 	if n := int64(utf8.RuneCountInString(text)); n > limit {
 		return "", fmt.Errorf(
 			"%s characters are too many for one sub-call, which takes %s: split them",
-			humanize.Comma(n), humanize.Comma(limit),
+			quantity.Comma(n), quantity.Comma(limit),
 		)
 	}
 
@@ -234,7 +233,7 @@ func Shorten(ctx context.Context, input tiers.Input, limit, ends int64) (string,
 	tail, err := (List{input}).part(ctx, textRef{Start: n - ends, End: n}, ends)
 	return fmt.Sprintf("%s\n[... %s characters ...]\n%s\n\n(This is the beginning and the end of "+
 		"your task. The variable `context` holds the whole of it: the task and its data.)",
-		head, humanize.Comma(n-2*ends), tail), err
+		head, quantity.Comma(n-2*ends), tail), err
 }
 
 // Describe returns the description of the inputs for a prompt. Its size does not grow with
@@ -302,6 +301,7 @@ func describeInput(
 			name, describeLength(name, n), text.Kind(), begins(string(prefix)), name, name, name,
 			suggestParser(text, name, n),
 		)
+		describePages(b, name, text)
 	case input.Dir != nil:
 		files := input.Dir.Names()
 		shown := files[:min(len(files), 10)]
@@ -309,7 +309,7 @@ func describeInput(
 			b,
 			"- `%s`: a mapping of %s paths to texts (a directory)\n%s"+
 				"  access: `for path, text in %s.items()`, `%s[path]`\n",
-			name, humanize.Comma(int64(len(files))),
+			name, quantity.Comma(len(files)),
 			begins(texts.Truncate(strings.Join(shown, ", "), prefixLength)), name, name,
 		)
 	default:
@@ -331,13 +331,21 @@ func describeBytes(b *strings.Builder, name string, text *bigtext.Text) {
 		b,
 		"- `%s`: a bytes object of %s bytes, type %s; it is not text and not decoded\n"+
 			"  access: slice it (`%s[:100]`), `%s.open()` for a file-like object\n",
-		name, humanize.Comma(text.Size()), text.Kind(), name, name,
+		name, quantity.Comma(text.Size()), text.Kind(), name, name,
 	)
 	if len(text.Tables()) > 0 {
 		fmt.Fprintf(b, "  its rows are dicts: `for row in %s.table()`\n", name)
 	}
 	if slices.Contains(pictures, text.Kind()) {
 		fmt.Fprintf(b, "  a model can look at it: `llm_query(\"...\", images=[%s])`\n", name)
+	}
+	describePages(b, name, text)
+}
+
+// describePages describes what can be done with pages besides reading their text.
+func describePages(b *strings.Builder, name string, text *bigtext.Text) {
+	if text.HasPages() {
+		fmt.Fprintf(b, "  a model can look at a page: `llm_query(\"...\", images=[%s.parts[0].image()])`\n", name)
 	}
 }
 
@@ -347,9 +355,9 @@ const longestStr = math.MaxInt32
 func describeLength(name string, n int64) string {
 	if n > longestStr {
 		return fmt.Sprintf("a text of %s characters, too long for a real str in some sandboxes: it then "+
-			"behaves like one (`%s.size` instead of `len`, parts for what wants a str)", humanize.Comma(n), name)
+			"behaves like one (`%s.size` instead of `len`, parts for what wants a str)", quantity.Comma(n), name)
 	}
-	return fmt.Sprintf("a str of %s characters", humanize.Comma(n))
+	return fmt.Sprintf("a str of %s characters", quantity.Comma(n))
 }
 
 // suggestParser returns a hint on how to parse a text, or "" if none applies.
@@ -357,6 +365,8 @@ func suggestParser(text *bigtext.Text, name string, n int64) string {
 	const small = 20 << 20 // above it, a parsed copy would fill the sandbox
 	kind := text.Kind()
 	switch {
+	case kind == bigtext.KindJSON && len(text.Tables()) > 0:
+		return fmt.Sprintf(", `for row in %s.table()` for dicts", name)
 	case len(text.Tables()) > 0:
 		return fmt.Sprintf(", `for row in %s.table(%q)` for dicts", name, text.Tables()[0].Name)
 	case kind == bigtext.KindJSON && n < small:
@@ -378,9 +388,9 @@ func describeValue(
 	var object map[string]json.RawMessage
 	switch {
 	case json.Unmarshal(value, &list) == nil && list != nil:
-		kind = fmt.Sprintf("list of %s items", humanize.Comma(int64(len(list))))
+		kind = fmt.Sprintf("list of %s items", quantity.Comma(len(list)))
 	case json.Unmarshal(value, &object) == nil && object != nil:
-		kind = fmt.Sprintf("dict of %s keys", humanize.Comma(int64(len(object))))
+		kind = fmt.Sprintf("dict of %s keys", quantity.Comma(len(object)))
 	}
 
 	prefix := []rune(string(value[:min(len(value), 4*prefixLength)]))
@@ -388,7 +398,7 @@ func describeValue(
 		b,
 		"- `%s`: a %s, type json, %s characters as JSON\n%s"+
 			"  access: it is a Python value already\n",
-		name, kind, humanize.Comma(int64(utf8.RuneCount(value))),
+		name, kind, quantity.Comma(utf8.RuneCount(value)),
 		begins(string(prefix[:min(len(prefix), prefixLength)])),
 	)
 }

@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -118,6 +119,28 @@ func TestDescriptionsAreShortAndOnTheirOwnLines(t *testing.T) {
 	if got, err := many.Describe(t.Context(), true); err != nil || len(got) > 30_000 ||
 		!strings.Contains(got, "480 more") {
 		t.Errorf("%d bytes for many inputs, %v", len(got), err)
+	}
+}
+
+// TestPagesThatCanBeDrawnAreNamed describes PDFs with and without text.
+func TestPagesThatCanBeDrawnAreNamed(t *testing.T) {
+	for name, mark := range map[string]func(*bigtext.Text){
+		"text": func(text *bigtext.Text) { text.MarkDocument("pdf", make([]bigtext.Section, 1)) },
+		"scan": func(text *bigtext.Text) { text.MarkBinary("pdf") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := bigtext.FromBytes("a.pdf", []byte("PDF"))
+			mark(text)
+			in := List{{Name: "a.pdf", Text: text}}
+			const want = "a model can look at a page: `llm_query(\"...\", images=[context.parts[0].image()])`"
+			if got, err := in.Describe(t.Context(), true); err != nil || strings.Contains(got, want) {
+				t.Errorf("without pictures: %q, %v", got, err)
+			}
+			text.MarkPages(func(context.Context, int, int) ([]byte, error) { return nil, nil })
+			if got, err := in.Describe(t.Context(), true); err != nil || !strings.Contains(got, want) {
+				t.Errorf("%q lacks %q, %v", got, want, err)
+			}
+		})
 	}
 }
 

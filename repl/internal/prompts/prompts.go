@@ -9,9 +9,8 @@ import (
 	"text/template/parse"
 )
 
-// Templates are the prompts of a loop: templates in the files prompts/*.md beside it, in the
-// language of text/template. {{fence .Text}} shows a foreign text as a block that it cannot
-// escape.
+// Templates are the prompts of a loop: templates in the files prompts/*.md next to it, in the
+// language of text/template. {{fence .Text}} shows a foreign text as a block that it cannot escape.
 type Templates struct{ trees map[string]*parse.Tree }
 
 // New parses the prompts that a loop embeds. It panics if one of them is not a valid template.

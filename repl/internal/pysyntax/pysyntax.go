@@ -20,7 +20,7 @@ func Balanced(text string) int {
 				return i
 			}
 		case '"', '\'':
-			end := stringEnd(text, i)
+			end := StringEnd(text, i)
 			if end < 0 {
 				return -1
 			}
@@ -31,9 +31,9 @@ func Balanced(text string) int {
 	return -1
 }
 
-// stringEnd returns the index of the last byte of the string literal that begins at i, or -1 if
+// StringEnd returns the index of the last byte of the string literal that begins at i, or -1 if
 // the literal has no end.
-func stringEnd(text string, i int) int {
+func StringEnd(text string, i int) int {
 	quote := text[i : i+1]
 	if strings.HasPrefix(text[i:], strings.Repeat(quote, 3)) {
 		quote = strings.Repeat(quote, 3)
@@ -63,7 +63,7 @@ func SplitTop(s string) []string {
 		case ')', ']', '}':
 			depth--
 		case '"', '\'':
-			if end := stringEnd(s, i); end > 0 {
+			if end := StringEnd(s, i); end > 0 {
 				i = end
 			}
 		case ',':

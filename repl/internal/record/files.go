@@ -20,7 +20,7 @@ type files struct {
 
 	mu      sync.Mutex
 	open    map[string]*lines
-	prompts trajectory.Prompts // of the files that follow a run log
+	prompts trajectory.Prompts // prompts of the files that follow a run log
 	err     error              // the first error that belongs to no open file
 }
 

@@ -77,7 +77,7 @@ func TestTheFolderOfARunThatGoesOnIsWrittenAgain(t *testing.T) {
 		if err := j.Commit(t.Context(), runlog.Commit{Turn: 1, Data: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
-		turn(trace, 2, 3) // the process ends before this counts
+		turn(trace, 2, 3) // the process ends before this is committed
 		if child, err = trace.Child(); err != nil {
 			t.Fatal(err)
 		}

@@ -68,9 +68,9 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBl
 //
 // A run with a run log keeps its record there. The files in its folder then follow the run log.
 type Trace struct {
-	files  *files      // of all loops, nil without files
+	files  *files      // the files of all loops; nil without files
 	runLog *runlog.Log // nil without a run log
-	folder string      // of the loop, relative to the root's: "" or such as "sub_0001/"
+	folder string      // the loop's folder, relative to the root's: "" or such as "sub_0001/"
 
 	mu       sync.Mutex
 	children int

@@ -111,7 +111,7 @@ func TestAFolderHoldsOneTrace(t *testing.T) {
 	none.Event(ledger.Event{})
 }
 
-// TestAClosedTraceHoldsNoFile, whatever name was used for its folder.
+// TestAClosedTraceHoldsNoFile closes traces whose folders are named in different ways.
 func TestAClosedTraceHoldsNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"plain", "./dot", "slash/", "a/../b"} {
@@ -139,7 +139,7 @@ func TestAClosedTraceHoldsNoFile(t *testing.T) {
 	}
 }
 
-// TestAFullDiskIsToldOnce, and a line that may be incomplete stays the last.
+// TestAFullDiskIsToldOnce: the record also writes nothing after a line that may be incomplete.
 func TestAFullDiskIsToldOnce(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

@@ -25,7 +25,7 @@ func RefuseWords(reply string) string {
 	case len(r.Blocks) > 0 || r.Unread != "" || r.Final != nil:
 		return "the reply is code"
 	case len(r.Notes) > 0:
-		return r.Notes[0]
+		return retell(r.Notes[0])
 	case anyFinal.MatchString(text):
 		return "the reply talks about an answer without giving one"
 	case r.TakenBack || doubt.MatchString(text[max(0, len(text)-maxDoubt):]):
@@ -57,8 +57,9 @@ func (t *Turn) compareBlocks(answered loopsession.Block, behind []loopsession.Bl
 	for _, block := range behind {
 		for _, other := range listFinals(block.Source) {
 			if !slices.Contains(given, other) {
-				t.Refuse(fmt.Sprintf("Your reply has two answers: a block gave one, and a block behind it has %s. "+
-					"None was taken. Give one.", texts.Truncate(onOneLine(other), 80)))
+				t.Refuse("the reply had two answers", fmt.Sprintf(
+					"Your reply has two answers: a block gave one, and a block behind it has %s. "+
+						"None was taken. Give one.", texts.Truncate(onOneLine(other), 80)))
 				return
 			}
 		}
@@ -77,7 +78,7 @@ func listFinals(source string) (calls []string) {
 	return calls
 }
 
-// compareText rejects the answer of code if the text beside it gives a different one. A text
+// compareText rejects the answer of code if the text around it gives a different one. A text
 // without an answer does not count.
 func (t *Turn) compareText(ctx context.Context, s *loopsession.Session, f *textFinal) error {
 	var other Turn
@@ -86,8 +87,9 @@ func (t *Turn) compareText(ctx context.Context, s *loopsession.Session, f *textF
 	}
 	byCode, byText := texts.Show(t.Final.Value), texts.Show(other.Final.Value)
 	if byCode != byText {
-		t.Refuse(fmt.Sprintf("Your reply has two answers: your code gave %s, and %s in your text gives %s. "+
-			"None was taken. Give one.", texts.Truncate(byCode, 80), f, texts.Truncate(byText, 80)))
+		t.Refuse("the reply had two answers", fmt.Sprintf(
+			"Your reply has two answers: your code gave %s, and %s in your text gives %s. "+
+				"None was taken. Give one.", texts.Truncate(byCode, 80), f, texts.Truncate(byText, 80)))
 	}
 	return nil
 }

@@ -16,9 +16,15 @@ type Executor struct {
 	Session *loopsession.Session
 	// Tell receives the events, without the position in the tree.
 	Tell func(ledger.Event)
+	// Limits are those of the session, for the events.
+	Limits tiers.Limits
 
-	broken int // consecutive failures of tiers
+	broken int    // consecutive failures of tiers
+	seen   string // the end of what earlier turns printed
 }
+
+// maxSeen bounds the output of earlier turns that is kept, in bytes.
+const maxSeen = 256 << 10
 
 // maxBroken is how many times in a row a tier may break before a loop gives up.
 const maxBroken = 3
@@ -27,16 +33,22 @@ const maxBroken = 3
 // feedback reports it, because the code may have caused it. After maxBroken breaks in a row,
 // Execute returns the error.
 func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
-	done, err := execute(ctx, x.Session, reply)
+	done, err := execute(ctx, x.Session, reply, x.seen)
+	x.seen += "\n" + done.output()
+	x.seen = x.seen[max(0, len(x.seen)-maxSeen):]
 	for i := range done.Ran {
 		ran := &done.Ran[i]
+		failure := record.FormatFailure(ran)
+		if ran.Status == tiers.StatusLimit {
+			failure = explainLimit(ran.Limit, x.Limits)
+		}
 		x.Tell(ledger.Event{
 			Kind:    ledger.EventSnippet,
 			Text:    ran.Source,
 			Tier:    ran.Tier,
 			Status:  string(ran.Status),
 			Elapsed: ran.Elapsed,
-			Error:   record.FormatFailure(ran),
+			Error:   failure,
 			Ran:     ran,
 		})
 	}
@@ -51,7 +63,7 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 		return done, err
 	}
 
-	done.Broke = true
+	done.Broke, done.why = true, "the sandbox broke: "+texts.Truncate(err.Error(), 500)
 	done.Notes = append(done.Notes,
 		"The sandbox broke while it ran your code; variables may be gone, see SHOW_VARS(). "+
 			texts.Truncate(err.Error(), 500))

@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -21,41 +22,32 @@ type Reply struct {
 	// Unread is unfenced text that looks like code. It runs if there are no Blocks and none of
 	// Bare is code: the model must see why it cannot run.
 	Unread string
-	// Notes explain to the model which parts of its reply do not count. An answer in text beside
-	// them does not count either, because the model relied on the parts that the notes name.
+	// Notes explain to the model which parts of its reply do not count. An answer in the text
+	// around them does not count either, because the model relied on the parts that the notes name.
 	Notes []string
 	// TakenBack reports that the words after the code or the answer retract it.
 	TakenBack bool
 
-	isOpen    bool // the last block has no end
-	isOutside bool // the blocks are not in fences
+	unfinished int // how many of the last blocks a limit of tokens may have cut
 }
 
 // maxBlocks bounds the blocks of code in one reply. The excess is dropped: no model reads the
 // feedback on a larger number.
 const maxBlocks = 64
 
-// Extract finds code and answers in a reply. It looks for code in layers, and the first layer
-// with any code wins: fenced blocks of every dialect, tool calls, elements such as <code>. A
-// fence without a language counts if it looks like Python. A fence in another format (json,
-// text) is not code, and an answer in it does not count.
+// Extract finds code and answers in a reply: fenced blocks of every dialect, tool calls, and
+// elements such as <code>. All of it counts, in order. A fence without a language counts if it
+// looks like Python. A fence in another format (json, text) is not code, and an answer in it
+// does not count.
 func Extract(reply string) Reply {
 	reply = cleanReply(reply)
-	found := findFences(reply)
-	r := Reply{Blocks: found.blocks, isOpen: found.isOpen, isOutside: len(found.blocks) == 0}
-	after := found.after
-	called, tools, around := findCalls(found.outside)
-	if len(r.Blocks) == 0 && len(called) == 0 {
-		called, around = findElements(strings.Join(around, "\n"))
-	}
-	if len(r.Blocks) == 0 {
-		r.Blocks, after = called, around[len(around)-1]
-	}
+	pieces, outside := findPieces(reply)
+	r := Reply{}
+	after := r.take(pieces, outside)
 
-	outside := strings.Join(around, "\n")
 	text := readText(outside)
 	r.Final, r.Unread = text.final, text.unread
-	r.Notes = append(noteOthers(found.others, tools), text.notes...)
+	r.Notes = append(r.Notes, text.notes...)
 	switch {
 	case len(r.Blocks) == 0:
 		r.Bare = findBare(reply, outside)
@@ -67,21 +59,116 @@ func Extract(reply string) Reply {
 		after = text.after
 	}
 	r.TakenBack = doubt.MatchString(after)
-	if len(r.Blocks) > maxBlocks {
-		r.Blocks = r.Blocks[:maxBlocks]
-	}
 	return r
+}
+
+// findPieces returns the code and the calls of a reply in order, and the text around them.
+func findPieces(reply string) (pieces []piece, outside string) {
+	pieces, outside = findFences(reply)
+	add := func(found []piece) {
+		for i := range found {
+			found[i].isOutside = true
+		}
+		outside = blankPieces(outside, found)
+		for _, p := range found {
+			if p.answer == "" || p.isUnknown {
+				pieces = append(pieces, p)
+			}
+		}
+	}
+
+	fences := slices.Clone(pieces)
+	add(findCalls(outside, fences))
+	add(findElements(outside, slices.ContainsFunc(pieces, piece.runs)))
+	add(findObjects(outside))
+	if len(fences) > 0 {
+		add(findIndentedPieces(outside[:fences[len(fences)-1].begin]))
+	}
+	slices.SortStableFunc(pieces, func(a, b piece) int { return a.begin - b.begin })
+	refuseNameless(pieces)
+	return pieces, outside
+}
+
+// refuseNameless refuses objects with code if there are several: each may be an example.
+func refuseNameless(pieces []piece) {
+	n := 0
+	for _, p := range pieces {
+		if p.isNameless {
+			n++
+		}
+	}
+	for i := range pieces {
+		if n > 1 && pieces[i].isNameless {
+			pieces[i].isUnknown, pieces[i].isOutside, pieces[i].language = true, false, "JSON beside another"
+		}
+	}
+}
+
+// runs reports whether a piece is code that runs here.
+func (p piece) runs() bool { return !p.isUnknown }
+
+// blankPieces returns a text of the same length without some pieces of it.
+func blankPieces(text string, pieces []piece) string {
+	blank := []byte(text)
+	for _, p := range pieces {
+		for i := p.begin; i < p.end; i++ {
+			blank[i] = '\n'
+		}
+		if p.answer != "" && !p.isUnknown {
+			copy(blank[p.begin+1:], p.answer)
+		}
+	}
+	return string(blank)
+}
+
+// take makes pieces the code of the reply and returns the text after the last. An answer that
+// stands behind a piece that cannot run, and that no code computes, does not count: the model
+// relied on the output of the piece.
+func (r *Reply) take(pieces []piece, outside string) (after string) {
+	var fences, tools []string
+	end, isStale := 0, false
+	for _, p := range pieces {
+		switch {
+		case p.isUnknown && p.isOutside:
+			tools = append(tools, p.tool)
+		case p.isUnknown:
+			fences = append(fences, p.language)
+		case len(fences)+len(tools) > 0 && answersStated(p.block):
+			isStale = true
+		default:
+			r.Blocks = append(r.Blocks, p.block)
+			end = p.end
+			if r.unfinished++; !p.isOpen && !p.isOutside {
+				r.unfinished = 0
+			}
+		}
+	}
+
+	r.Notes = noteOthers(fences, tools)
+	if isStale {
+		r.Notes = append(r.Notes, "The answer in your code was not taken: it stands behind code that was not run.")
+	}
+	if excess := len(r.Blocks) - maxBlocks; excess > 0 {
+		r.Blocks, r.unfinished = r.Blocks[:maxBlocks], max(0, r.unfinished-excess)
+	}
+	return outside[end:]
+}
+
+// calculates matches a calculation in code without texts.
+var calculates = lazyregexp.New(`[\w)\]][ \t]*[-+*/%][ \t]*[\w(\[]`)
+
+// answersStated reports whether code answers with a value that it contains itself.
+func answersStated(block loopsession.Block) bool {
+	source := block.Source
+	return block.Language == tiers.Python && len(source) < maxStated && isStated(source) &&
+		len(listFinals(source)) > 0 && !calculates.MatchString(blankTexts(source))
 }
 
 // DropUnfinished drops parts of a reply that the token limit may have truncated: answers in
 // text, and code without an end.
 func (r *Reply) DropUnfinished() {
-	if r.isOutside {
-		r.Blocks = nil
-	} else if r.isOpen {
-		r.Blocks = r.Blocks[:len(r.Blocks)-1]
-	}
-	r.Final, r.Bare, r.Unread = nil, nil, ""
+	r.Blocks = r.Blocks[:len(r.Blocks)-r.unfinished]
+	r.unfinished, r.Final, r.Bare, r.Unread = 0, nil, nil, ""
 }
 
 // maxLooked bounds the part of a reply that is searched, in bytes. No model writes that much,
@@ -96,17 +183,54 @@ var (
 	anyFence  = lazyregexp.New("(?m)^ {0,3}(?:> ?)?[`~]{3,}")
 	quoteMark = lazyregexp.New("(?m)^ {0,3}> ?")
 	// turnEnd matches the markers that servers leave at the end of a reply.
-	turnEnd = lazyregexp.New(
-		`(?:\s*(?:<\|(?:eot_id|eom_id|im_end|end|endoftext|end_of_text|return)\|>|</s>|<end_of_turn>` +
-			`|<｜end▁of▁sentence｜>))+\s*$`)
+	turnEnd = lazyregexp.New(`(?:\s*` + endMarkers + `)+\s*$`)
+	// innerEnd matches such a marker before the end of the last block.
+	innerEnd = lazyregexp.New(`[ \t]*` + endMarkers + `[ \t]*(\n[ \t]*(?:` + "```|~~~" + `)\s*)$`)
+	// wideCall matches an answer in wide parentheses, which has no other in it, escapedCall one that
+	// Markdown escapes. Behind a quotation mark or a parenthesis, they are a part of a text.
+	wideCall    = lazyregexp.New(`(?m)^([^"'(（\n]*)\b(FINAL_VAR|FINAL|SUBMIT)（([^（）()\n]*)）`)
+	escapedCall = lazyregexp.New(`(?m)^([^"'(（\n]*)\bFINAL\\_VAR`)
+	// codeEnd matches the words after which some agents stop a model, boxMarks what some models
+	// write around an answer.
+	codeEnd  = lazyregexp.New(`(?m)[ \t]*</?end_(?:code|action)>[ \t]*$`)
+	boxMarks = lazyregexp.New(`<\|(?:begin|end)_of_(?:box|solution)\|>|<\|(?:START|END)_RESPONSE\|>`)
+	// thought matches thoughts at the beginning of a reply in tags that are text elsewhere.
+	thought = lazyregexp.New(`(?is)^\s*(?:<analysis>.*?</analysis>|<reflection>.*?</reflection>)`)
+	// fencedCall matches the arguments of a tool call of DeepSeek or Hunyuan, which are in a fence.
+	fencedCall = lazyregexp.New(
+		"(?s)((?:<[｜|]tool[▁_]sep[｜|]>|<tool_call>)\\w+)\n```json\n(.*?)\n```")
 )
+
+const endMarkers = `(?:<\|(?:eot_id|eom_id|im_end|end|endoftext|end_of_text|return)\|>|</s>|<end_of_turn>` +
+	`|<｜end▁of▁sentence｜>|<\|END_RESPONSE\|>)`
+
+// unwrapMessage returns the text of a reply that is a message in JSON, with a text alone.
+func unwrapMessage(reply string) string {
+	var message struct{ Role, Content string }
+	if !strings.HasPrefix(strings.TrimSpace(reply), "{") {
+		return reply
+	}
+	decoder := json.NewDecoder(strings.NewReader(reply))
+	decoder.DisallowUnknownFields()
+	isMessage := decoder.Decode(&message) == nil && message.Role == "assistant" && message.Content != ""
+	if !isMessage || strings.TrimSpace(reply[decoder.InputOffset():]) != "" {
+		return reply
+	}
+	return message.Content
+}
 
 // cleanReply returns the part of a reply that is searched, with Unix line ends, without a byte
 // order mark, and with plain fence marks.
 func cleanReply(reply string) string {
 	reply = strings.TrimPrefix(reply, "\ufeff")
 	reply = strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
-	reply = turnEnd.ReplaceAllString(reply, "")
+	reply = innerEnd.ReplaceAllString(unwrapMessage(reply), "$1")
+	if strings.Contains(reply, "（") || strings.Contains(reply, `FINAL\_VAR`) { // both patterns take long
+		reply = wideCall.ReplaceAllString(escapedCall.ReplaceAllString(reply, "${1}FINAL_VAR"), "$1$2($3)")
+	}
+	reply = thought.ReplaceAllString(turnEnd.ReplaceAllString(reply, ""), "")
+	reply = codeEnd.ReplaceAllString(boxMarks.ReplaceAllString(reply, ""), "")
+	reply = fencedCall.ReplaceAllString(reply, "$1\n$2")
 	if strings.Contains(anyFence.FindString(reply), ">") {
 		reply = quoteMark.ReplaceAllString(reply, "")
 	}
@@ -118,27 +242,25 @@ func cleanReply(reply string) string {
 // first of several blocks counts. A first block that begins with "# BATCH" includes the others.
 // In a truncated reply, only code with its end counts.
 func ExtractScript(reply string, isCut bool) (source string, ok bool) {
-	found := findFences(cleanReply(reply))
-	if isCut && found.isOpen {
-		found.blocks = found.blocks[:len(found.blocks)-1]
+	found, outside := findFences(cleanReply(reply))
+	var blocks []loopsession.Block
+	for _, p := range found {
+		if p.runs() && p.block.Language == tiers.Python && (!isCut || !p.isOpen) {
+			blocks = append(blocks, p.block)
+		}
 	}
-	if blocks := keepLanguage(found.blocks, tiers.Python); len(blocks) > 0 {
+	if len(blocks) > 0 {
 		return joinScript(blocks[:min(len(blocks), maxBlocks)]), true
 	}
 	if isCut {
 		return "", false
 	}
 
-	source = findIndented(found.outside)
-	if text := readText(found.outside); source == "" && text.final != nil {
+	source = findIndented(outside)
+	if text := readText(outside); source == "" && text.final != nil {
 		source = text.final.source()
 	}
 	return source, source != ""
-}
-
-// keepLanguage returns the blocks in one language.
-func keepLanguage(blocks []loopsession.Block, language tiers.Language) []loopsession.Block {
-	return slices.DeleteFunc(blocks, func(b loopsession.Block) bool { return b.Language != language })
 }
 
 // joinScript returns the first block, or a batch of blocks.
@@ -159,7 +281,7 @@ var pythonSigns = lazyregexp.New(
 	`(?m)^[ \t]*(import |from \w[\w.]* import |def \w|async def |class \w|for .+ in .+:|` +
 		`while .+:|if .+:|` +
 		`with .+:|try:|return\b|await |print\(|assert |del |raise |@\w)|` +
-		`\b(print|len|FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|llm_\w+|rlm_\w+|ask_llm|recursive_llm|` +
+		`\b(print|len|FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|final_answer|llm_\w+|rlm_\w+|ask_llm|recursive_llm|` +
 		`run_parallel_sub_calls|predict)\(|` +
 		`^[A-Za-z_][\w.\[\]'", ]*[ \t]*[-+*/%|&]?=[^=]|\bcontext(_\d+)?\b[.\[]`,
 )
@@ -171,24 +293,35 @@ func looksLikePython(text string) bool { return pythonSigns.MatchString(text) }
 // findIndented returns the first indented block that looks like Python, without its common
 // indentation, which marks the block and is not part of the code.
 func findIndented(reply string) string {
-	lines := strings.Split(reply, "\n")
-	for i := 0; i < len(lines); {
+	if found := findIndentedPieces(reply); len(found) > 0 {
+		return found[0].block.Source
+	}
+	return ""
+}
+
+// findIndentedPieces returns all blocks that findIndented may return.
+func findIndentedPieces(text string) (found []piece) {
+	lines := strings.SplitAfter(text, "\n")
+	for i, at := 0, 0; i < len(lines); {
 		if margin(lines[i]) == "" {
+			at += len(lines[i])
 			i++
 			continue
 		}
-		end := i
+		end, begin := i, at
 		for end < len(lines) && (margin(lines[end]) != "" || strings.TrimSpace(lines[end]) == "") {
+			at += len(lines[end])
 			end++
 		}
 
-		source := dedent(lines[i:end])
+		source := dedent(strings.Split(text[begin:at], "\n"))
 		if looksLikePython(source) && (i == 0 || !listItem.MatchString(lines[i-1])) {
-			return source
+			block := loopsession.Block{Language: tiers.Python, Source: source}
+			found = append(found, piece{block: block, begin: begin, end: at})
 		}
 		i = end
 	}
-	return ""
+	return found
 }
 
 // listItem matches the beginning of a list item, whose continuation lines are indented prose.
@@ -226,6 +359,9 @@ const maxBare = 256 << 10
 // both without the list and quotation marks on each line.
 func findBare(reply, outside string) []string {
 	whole := strings.TrimSpace(reply)
+	if first, rest, _ := strings.Cut(whole, "\n"); rest != "" && isPython(first) && word(first) == first {
+		whole = strings.TrimSpace(rest)
+	}
 	if len(whole) > maxBare || !strings.ContainsAny(whole, "(=") && !strings.Contains(whole, "import ") {
 		return nil
 	}

@@ -36,6 +36,55 @@ func TestExtractReadsEveryLayer(t *testing.T) {
 		{"a smiley", "FINAL(good :) really)", nil, "FINAL(good :) really)"},
 		{"lower case", "final(1)", nil, ""},
 		{"finality", "FINALLY(1)", nil, ""},
+		{"a version", "```python3.12\nx = 1\n```", []string{"x = 1"}, ""},
+		{"a late version", "Run ```python3.12\nx = 1\n```", []string{"x = 1"}, ""},
+		{"jupyter", "```jupyter\nx = 1\n```", []string{"x = 1"}, ""},
+		{"code of no name", "```code\nprint(1)\n```", []string{"print(1)"}, ""},
+		{"the end of code after the fence", "Code:\n```py\nx = 1\n```<end_code>", []string{"x = 1"}, ""},
+		{"the end of code inside", "Code:\n```py\nx = 1<end_code>\n```", []string{"x = 1"}, ""},
+		{"a fence in a fence", "```\n```py\nx = 1\n```\n```", []string{"x = 1"}, ""},
+		{"a fence in a page", "````markdown\n```py\nx = 1\n```\n````", nil, ""},
+		{"an object with code", `{"thought": "I count.", "code": "print(1)"}`, []string{"print(1)"}, ""},
+		{"an object with code in a fence of data", "```json\n{\"code\": \"print(1)\"}\n```", []string{"print(1)"}, ""},
+		{"an object with more", `{"code": "print(1)", "price": 3}`, nil, ""},
+		{"an object with code of Rust", `{"language": "rust", "code": "print(1)"}`, nil, ""},
+		{
+			"a call of DeepSeek V3", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>python\n" +
+				"```json\n{\"code\": \"print(1)\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>", []string{"print(1)"}, "",
+		},
+		{
+			"a call of DeepSeek V3.1", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>python<｜tool▁sep｜>" +
+				`{"code": "print(1)"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`, []string{"print(1)"}, "",
+		},
+		{
+			"a call of Granite", `<|tool_call|>[{"name": "python", "arguments": {"code": "print(1)"}}]`,
+			[]string{"print(1)"},
+			"",
+		},
+		{
+			"a call of Cohere", `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "python_interpreter", ` +
+				`"parameters": {"code": "print(1)"}}]<|END_ACTION|>`, []string{"print(1)"}, "",
+		},
+		{
+			"harmony's python tool", "<|channel|>analysis to=python code<|message|>print(1)<|call|>",
+			[]string{"print(1)"},
+			"",
+		},
+		{
+			"harmony's commentary", "<|start|>assistant<|channel|>commentary to=functions.python <|constrain|>json" +
+				"<|message|>" +
+				`{"code": "print(1)"}<|call|>`, []string{"print(1)"}, "",
+		},
+		{"half a tag", "Thoughts: x\n<code>\nprint(1)\n</code", []string{"print(1)"}, ""},
+		{"a box", "<|begin_of_box|>```repl\nx = 1\n```<|end_of_box|>", []string{"x = 1"}, ""},
+		{"wide brackets", "```repl\nFINAL（6*7）\n```", []string{"FINAL(6*7)"}, ""},
+		{"wide brackets in a text", "```repl\nFINAL('FINAL（x）')\n```", []string{"FINAL('FINAL（x）')"}, ""},
+		{"a backslash in a text", "```repl\nFINAL(r'FINAL\\_VAR')\n```", []string{`FINAL(r'FINAL\_VAR')`}, ""},
+		{
+			"wide punctuation in texts", "```repl\nx = [“a，b”，'（c）'] # （d）\n```",
+			[]string{`x = ["a，b",'（c）'] # （d）`},
+			"",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := Extract(c.reply)
@@ -78,7 +127,7 @@ func TestTextThatMayBeCodeLosesItsMarks(t *testing.T) {
 	}
 }
 
-func TestGoIsTold(t *testing.T) {
+func TestGoFencesAreRecognised(t *testing.T) {
 	if r := Extract("```go\nfmt.Println(1)\n```"); len(r.Blocks) != 1 ||
 		r.Blocks[0].Language != tiers.Go {
 		t.Errorf("got %+v", r)

@@ -2,6 +2,7 @@ package turns
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,8 @@ type FeedbackOptions struct {
 	// Header is the first line. If it is empty, the first line names the turn, and a last line
 	// warns when turns run out.
 	Header string
-	// Kept is the variable that holds the whole output where the cap truncated it.
+	// Kept is the variable that holds the output that the session kept; the feedback names it if
+	// the cap truncated the output.
 	Kept string
 	// Notes are further sentences, one per line.
 	Notes []string
@@ -52,7 +54,11 @@ func writeFeedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string 
 	for i := range ran {
 		describe(&b, &ran[i], i, len(ran), &left)
 	}
-	if o.Kept != "" {
+	switch {
+	case o.Kept == "":
+	case slices.ContainsFunc(ran, func(r ledger.Snippet) bool { return r.Dropped > 0 }):
+		fmt.Fprintf(&b, "The variable %s has what was kept of the output: the end is missing.\n", o.Kept)
+	default:
 		fmt.Fprintf(&b, "The whole output is in the variable %s.\n", o.Kept)
 	}
 	if skipped > 0 {
@@ -205,6 +211,11 @@ func onOneLine(text string) string {
 // ReplyCut tells a model that the token limit truncated its reply.
 const ReplyCut = "Your reply was cut at the limit of tokens, so code and answers without their end do not count. " +
 	"Write less in one turn."
+
+// ToolCalled is the feedback to a model that calls a tool instead of answering, although it has no
+// tools.
+const ToolCalled = "You called a tool of your chat interface, but there are none, so nothing happened. " +
+	"Write code in a ```repl block, or give your answer with FINAL(...)."
 
 // endNote warns a model when its turns are running out; until then it is empty.
 func endNote(turn, turns int) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestFeedbackKeepsItsCap, however many blocks write, and however much a sandbox leaves behind.
+// TestFeedbackKeepsItsCap uses many blocks, and sandboxes that leave much behind.
 func TestFeedbackKeepsItsCap(t *testing.T) {
 	const limit = 2_000
 	ran := make([]ledger.Snippet, 64)
@@ -84,4 +84,20 @@ func findForged(told string) string {
 		return "an open fence"
 	}
 	return ""
+}
+
+// TestFeedbackCallsOnlyWholeOutputWhole describes the variable with the output of a turn.
+func TestFeedbackCallsOnlyWholeOutputWhole(t *testing.T) {
+	o := turns.FeedbackOptions{Cap: 100, Turn: 1, Turns: 9, Kept: "_stdout_1"}
+	ran := make([]ledger.Snippet, 1)
+	ran[0].Stdout = strings.Repeat("x", 1_000)
+	told := turns.WriteFeedback(ran, 0, o)
+	if !strings.Contains(told, "The whole output is in the variable _stdout_1") {
+		t.Error(told)
+	}
+	ran[0].Dropped = 5
+	if told := turns.WriteFeedback(ran, 0, o); strings.Contains(told, "whole output") ||
+		!strings.Contains(told, "what was kept of the output: the end is missing") {
+		t.Error(told)
+	}
 }

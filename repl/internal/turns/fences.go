@@ -2,30 +2,38 @@ package turns
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/internal/loopsession"
+	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// fenced is the content of a reply's fences, and the text outside of them.
-type fenced struct {
-	blocks []loopsession.Block
-	// others are the languages of code that cannot run here.
-	others []string
-	// outside is the text outside of all fences; after is its part after the last block.
-	outside, after string
-	// isOpen reports that the last block has no end.
-	isOpen bool
+// piece is code in a reply, or a call of a tool.
+type piece struct {
+	block loopsession.Block
+	// begin and end are its range in the text outside of the fences.
+	begin, end int
+	// isOpen reports that its end is missing, isOutside that no fence surrounds it.
+	isOpen, isOutside bool
+	// isUnknown reports that it cannot run: it is of another language or calls another tool.
+	isUnknown      bool
+	language, tool string
+	// answer is an answer in text that takes the place of a call.
+	answer string
+	// isNameless reports that the piece is an object with code that names no tool.
+	isNameless bool
 }
 
-// findFences finds the fences of a reply.
-func findFences(reply string) (found fenced) {
+// findFences finds the fences of a reply, and the text outside of them.
+func findFences(reply string) (found []piece, outside string) {
 	lines := strings.Split(reply, "\n")
 	marks := marksOf(lines)
 	var text strings.Builder
-	steps, after := maxSteps, 0
+	steps := maxSteps
 	for i := 0; i < len(lines); i++ {
 		before, opening := openingOf(lines[i], marks[i])
 		text.WriteString(before + "\n")
@@ -35,17 +43,57 @@ func findFences(reply string) (found fenced) {
 
 		end, source, isOpen := readFence(lines, marks, i, opening, &steps)
 		i = end
-		block, ok, other := blockOf(opening.info, source)
-		switch {
-		case ok:
-			found.blocks = append(found.blocks, block)
-			found.isOpen, after = isOpen, text.Len()
-		case other != "":
-			found.others = append(found.others, other)
+		info, source := unwrapFence(opening.info, source)
+		if calls := findFencedCalls(info, source); len(calls) > 0 {
+			for _, p := range calls {
+				if p.answer != "" && !p.isUnknown {
+					text.WriteString(p.answer + "\n")
+					continue
+				}
+				p.begin, p.end, p.isOpen = text.Len(), text.Len(), isOpen
+				found = append(found, p)
+			}
+			continue
+		}
+		block, ok, other := blockOf(info, source)
+		p := piece{block: block, begin: text.Len(), end: text.Len(), isOpen: isOpen}
+		if !ok {
+			p.isUnknown, p.language = true, other
+		}
+		if ok || other != "" {
+			found = append(found, p)
 		}
 	}
 
-	found.outside, found.after = text.String(), text.String()[after:]
+	return found, text.String()
+}
+
+// findFencedCalls returns the calls that are the whole content of a fence. In a fence of Python,
+// an object without the name of a tool is a value.
+func findFencedCalls(info, source string) []piece {
+	name := word(info)
+	_, runs := languageOf(name)
+	if !runs && !dataWords[name] && name != "" && !slices.Contains(anyCode, name) {
+		return nil
+	}
+	source = strings.TrimSpace(source)
+	if at := texts.FindToolCalls(source); len(at) == 1 && at[0][1]-at[0][0] == len(source) {
+		source = strings.TrimSpace(source[at[0][2]:at[0][3]])
+	}
+	all, length := readBare("", source)
+	if length == 0 || length < len(source) {
+		return nil
+	}
+
+	var found []piece
+	for _, c := range all {
+		p := c.piece(0, len(source))
+		p.isNameless = c.tool == ""
+		if runs && p.isNameless || p.isUnknown && !slices.Contains(anyCode, name) {
+			return nil
+		}
+		found = append(found, p)
+	}
 	return found
 }
 
@@ -61,6 +109,18 @@ func readFence(
 		end = findIndentedClosing(lines, i, opening, steps)
 	} else {
 		marks[i] = opening
+		if isPython(opening.info) {
+			if stop := findStop(lines, marks, i, steps); stop > 0 {
+				source = strings.Join(cutIndent(lines[i+1:stop], opening.indent), "\n")
+				if reopens(marks[stop]) { // glued marks may close the one and open the other
+					reopened := *marks[stop]
+					reopened.marks = reopened.marks[:3]
+					marks[stop] = &reopened
+					stop--
+				}
+				return stop, opening.source + source, false
+			}
+		}
 		end = findClosing(marks, i, steps)
 	}
 
@@ -73,11 +133,116 @@ func readFence(
 		trimmed := strings.TrimRight(source, " \t\n")
 		source = strings.TrimSuffix(trimmed, opening.marks)
 		isOpen = source == trimmed
+		if before := len(lines) - countProse(inner); isOpen && isPython(opening.info) && before < end {
+			end = before
+			source = strings.Join(inner[:before-i-1], "\n")
+		}
 	}
 	return end, opening.source + source, isOpen
 }
 
-// cutIndent returns lines without the indentation of their fence, as far as they share it.
+// isPython reports whether what follows the marks of a fence names Python.
+func isPython(info string) bool {
+	language, runs := languageOf(word(info))
+	return runs && language == tiers.Python
+}
+
+// reopens reports whether a mark opens a block of Python.
+func reopens(m *mark) bool { return m != nil && m.info != "" && isPython(m.info) }
+
+// stopLine matches a line that models write at the end of a block in place of its marks.
+var stopLine = lazyregexp.New("^[ \t]*(?:``?|</(?:repl|code|python)>)[ \t]*$")
+
+// findStop returns the line that ends the block of Python opened at line i in place of a fence, or
+// -1: another block opens, a tag closes, a sentence follows the marks, or they are of another kind.
+// Such a line is not Python, except in a text. It passes over a fence in a text for the next one.
+func findStop(lines []string, marks []*mark, i int, steps *int) int {
+	other, tries, isBehind := -1, 0, false
+	for j := i + 1; j < len(lines) && *steps > 0 && tries < maxTries; j++ {
+		*steps--
+		m := marks[j]
+		closes := m != nil && m.info == ""
+		if closes && m.marks[0] == marks[i].marks[0] && len(m.marks) >= len(marks[i].marks) {
+			if tries++; isInText(strings.Join(lines[i+1:j], "\n")) {
+				isBehind = true
+				continue
+			}
+			if isBehind {
+				return j
+			}
+			return -1
+		}
+		isStop := reopens(m) || stopLine.MatchString(lines[j]) || m != nil && prose.MatchString(m.info)
+		if !isStop && (!closes || other > 0) {
+			continue
+		}
+
+		tries++
+		switch {
+		case isInText(strings.Join(lines[i+1:j], "\n")):
+		case isStop:
+			return j
+		default:
+			other = j
+		}
+	}
+	return other
+}
+
+// isInText reports whether code ends inside a text of several lines.
+func isInText(source string) bool {
+	for at := 0; at < len(source); at++ {
+		switch source[at] {
+		case '"', '\'':
+			isLong := strings.HasPrefix(source[at:], strings.Repeat(source[at:at+1], 3))
+			if isLong && pysyntax.StringEnd(source, at) < 0 {
+				return true
+			}
+			at = skipText(source, at) - 1
+		case '#':
+			at = skipText(source, at) - 1
+		}
+	}
+	return false
+}
+
+// prose matches a sentence.
+var prose = lazyregexp.New(`^[A-Z][\pL'’,-]*(?: [\pL\d'’"“”(),;:.%$-]+){2,}[.!?:]$`)
+
+// countProse counts the lines of text at the end of open code, with the blank line before them.
+func countProse(lines []string) int {
+	n := 0
+	for i, line := range slices.Backward(lines) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" && i < len(lines)-1:
+			n = len(lines) - i
+		case line == "":
+		case !prose.MatchString(line) || mayBeCode(line):
+			if isInText(strings.Join(lines[:len(lines)-n], "\n")) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// unwrapFence returns what the only fence inside a fence without a language names and contains.
+// Models put a whole block into another one.
+func unwrapFence(info, source string) (innerInfo, innerSource string) {
+	lines := strings.Split(strings.TrimSpace(source), "\n")
+	first, last := markOf(lines[0]), markOf(lines[len(lines)-1])
+	if info != "" || len(lines) < 2 || first == nil || last == nil || last.info != "" {
+		return info, source
+	}
+	if _, runs := languageOf(word(first.info)); !runs {
+		return info, source
+	}
+	return first.info, strings.Join(lines[1:len(lines)-1], "\n")
+}
+
+// cutIndent removes the indentation of a fence from the lines that share it.
 func cutIndent(lines []string, indent int) []string {
 	cut := make([]string, len(lines))
 	for i, line := range lines {
@@ -97,8 +262,8 @@ type mark struct {
 	isWhole bool
 }
 
-// maxIndent is how many spaces may precede the marks of any fence. Marks indented further open a
-// block only if they name a language that runs.
+// maxIndent is the number of spaces that may precede the marks of any fence. Marks indented further
+// open a block only if they name a language that runs.
 const maxIndent = 3
 
 // marksOf returns the marks of lines, nil for lines without one.
@@ -130,7 +295,9 @@ func markOf(line string) *mark {
 var (
 	// lateOpening matches a block that opens after words, or is indented further than other
 	// fences.
-	lateOpening = lazyregexp.New("^(.*?)([`~]{3,})[ \t]*([A-Za-z_0-9]+)[ \t]*$")
+	lateOpening = lazyregexp.New("^(.*?)([`~]{3,})[ \t]*([A-Za-z_0-9.]+)[ \t]*$")
+	// lateCode matches code that begins on the line of such an opening.
+	lateCode = lazyregexp.New("^([^`~]*)(`{3,})[ \t]*([A-Za-z_0-9.]+)[ \t]+([^`]+?)(`{3,})?[ \t]*$")
 	// wholeFence matches a block on one line.
 	wholeFence = lazyregexp.New("^[ \t]*(`{3,})[ \t]*([A-Za-z_0-9]*)[ \t]*([^`]+?)`{3,}[ \t]*$")
 )
@@ -143,7 +310,7 @@ func openingOf(line string, plain *mark) (before string, opening *mark) {
 	}
 	if m := wholeFence.FindStringSubmatch(line); m != nil {
 		source := m[3]
-		if _, runs := languages[strings.ToLower(m[2])]; !runs {
+		if _, runs := languageOf(m[2]); !runs {
 			source = m[2] + source
 		}
 		if looksLikePython(source) {
@@ -151,11 +318,14 @@ func openingOf(line string, plain *mark) (before string, opening *mark) {
 		}
 	}
 
+	if m := lateCode.FindStringSubmatch(line); len(m) > 5 && isPython(m[3]) && looksLikePython(m[4]) {
+		return m[1], &mark{marks: m[2], info: m[3], source: m[4] + "\n", isWhole: m[5] != ""}
+	}
 	m := lateOpening.FindStringSubmatch(line)
 	if len(m) == 0 || strings.Contains(m[1], "`") {
 		return line, nil
 	}
-	if _, runs := languages[strings.ToLower(m[3])]; !runs {
+	if _, runs := languageOf(m[3]); !runs {
 		return line, nil
 	}
 	indent := len(line) - len(strings.TrimLeft(line, " \t"))
@@ -171,7 +341,7 @@ var attributes = lazyregexp.New(`^(\w+=("[^"]*"|'[^']*'|\S+)\s*)+$`)
 // withCode moves code that follows the language of a fence into the block.
 func withCode(m *mark) *mark {
 	language, rest, _ := strings.Cut(m.info, " ")
-	_, runs := languages[strings.ToLower(language)]
+	_, runs := languageOf(language)
 	if !runs || !looksLikePython(rest) || attributes.MatchString(rest) {
 		return m
 	}
@@ -201,7 +371,7 @@ func findClosing(lines []*mark, i int, steps *int) int {
 		}
 
 		if m.info != "" {
-			if _, runs := languages[word(m.info)]; runs && plain < len(lines) {
+			if _, runs := languageOf(word(m.info)); runs && plain < len(lines) {
 				break // another block begins: the inner line was not a fence
 			}
 			depth++
@@ -233,7 +403,7 @@ func findIndentedClosing(lines []string, i int, opening *mark, steps *int) int {
 
 // word returns the language that a fence names.
 func word(info string) string {
-	fields := strings.FieldsFunc(info, func(r rune) bool { return strings.ContainsRune(" \t,{}:", r) })
+	fields := strings.FieldsFunc(info, func(r rune) bool { return strings.ContainsRune(" \t,{}:=", r) })
 	if len(fields) == 0 {
 		return ""
 	}
@@ -247,7 +417,14 @@ func blockOf(info, source string) (block loopsession.Block, ok bool, other strin
 		return loopsession.Block{}, false, ""
 	}
 	name := word(info)
-	language, known := languages[name]
+	if first, rest, _ := strings.Cut(strings.TrimLeft(source, " \t\n"), "\n"); name == "" &&
+		isPython(first) && strings.TrimSpace(first) == word(first) && strings.TrimSpace(rest) != "" {
+		name, source = word(first), rest // the language is on the next line
+	}
+	language, known := languageOf(name)
+	if slices.Contains(anyCode, name) {
+		name = ""
+	}
 	if !known && name == "" && looksLikePython(source) {
 		language, known = tiers.Python, true
 	}
@@ -255,13 +432,16 @@ func blockOf(info, source string) (block loopsession.Block, ok bool, other strin
 	switch {
 	case known && language == tiers.Python && otherMeaning.MatchString(source):
 		known, other = false, cmp.Or(guessLanguage(source), "another language")
-	case known && language == tiers.Python && strings.HasPrefix(strings.TrimSpace(source), ">>> "):
+	case known && language == tiers.Python && sessionStart.MatchString(source):
 		source = dropPrompts(source)
 	case known || dataWords[name]:
 	case name == "":
 		other = guessLanguage(source)
 	default:
 		other = clipWord(name)
+	}
+	if known && language == tiers.Python {
+		source = plainSource(source)
 	}
 	return loopsession.Block{Language: language, Source: source}, known, other
 }

@@ -37,13 +37,15 @@ func (f *textFinal) String() string {
 var (
 	// anyFinal matches a call anywhere in a reply.
 	anyFinal = lazyregexp.New("\\b(FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
+	// answerStart is anyFinal, also with a space before the parenthesis.
+	answerStart = lazyregexp.New("\\b(FINAL_VAR|FINAL|SUBMIT)(?:[*_`]{0,3}| )\\(")
 	// partOfFinal also matches a call inside a word: a text with such a call is program text,
 	// not an answer.
 	partOfFinal = lazyregexp.New("(?:FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
 	// beforeFinal matches what may precede an answer on its line: a list or quotation mark, a
-	// short label ("Answer:"), and marks of emphasis. Text indented like code is code.
+	// short label ("Answer:"), a tag, and marks of emphasis. Text indented like code is code.
 	beforeFinal = lazyregexp.New("^ {0,3}(?:(?:[-*+>]|\\d{1,3}[.)])[ \t]+)?" +
-		"(?:[*_]{0,3}[A-Za-z][A-Za-z ]{0,30}:[*_]{0,3}[ \t]*)?[*_`]{0,3}$")
+		"(?:[*_]{0,3}[A-Za-z][A-Za-z ]{0,30}:[*_]{0,3}[ \t]*)?(?:<(?:final|answer|final_answer|response)>)?[*_`]{0,3}$")
 	// intent matches the words of a model that announces an answer.
 	intent = lazyregexp.New(
 		`(?i)\b(will|would|going to|then|when|once|if|until|should|could|can|may|must|need|not|never|` +
@@ -52,7 +54,7 @@ var (
 	// assertion matches the words before an answer inside a sentence that gives it.
 	assertion = lazyregexp.New(
 		`(?i)\b(is|are|answer|result|total|therefore|thus|hence|so|gives?|yields?|equals?)\b|[:=→]\s*$`)
-	// report matches words before an answer that is attributed to someone else.
+	// report matches words that attribute the answer after them to someone else.
 	report = lazyregexp.New(
 		`(?i)\b(?:says?|said|saying|prints?|printed|wrote|writes?|written|reads|shows|showed|shown|` +
 			`contains?|contained|quotes?|quoted|logs|logged)\b[^\pL\pN.!?]*$`)
@@ -121,7 +123,7 @@ func readText(text string) (r textReading) {
 // findFinals returns the answers in a text in order, without those that are only mentioned, and
 // notes about those that cannot be read.
 func findFinals(text string) (finals []*textFinal, notes []string) {
-	places := anyFinal.FindAllStringSubmatchIndex(text, -1)
+	places := answerStart.FindAllStringSubmatchIndex(text, -1)
 	places = places[max(0, len(places)-maxTries):]
 	for i, at := range places {
 		if len(finals) > 0 && at[0] < finals[len(finals)-1].end {
@@ -145,7 +147,9 @@ func findFinals(text string) (finals []*textFinal, notes []string) {
 		length, problem := f.read(text[at[1]:limit])
 		f.end = at[1] + length
 		rest := restOfLine(text[f.end:])
+		isSpaced := text[at[1]-2] == ' '
 		switch {
+		case isSpaced && (f.isInline || problem != "" || rest != ""): // words such as "FINAL (draft)"
 		case problem != "" && !f.isInline:
 			notes = append(notes, problem)
 		case problem != "", f.isInline && placeholder.MatchString(f.Argument):
@@ -169,8 +173,8 @@ func isWordRune(r rune) bool {
 
 const openQuotes = "\"'“‘„«"
 
-// isQuote reports whether a text quotes an answer: in quotation marks, after words that
-// introduce a quotation, or in a Markdown quotation beside other words.
+// isQuote reports whether a text quotes an answer: in quotation marks, after words that introduce a
+// quotation, or in a Markdown quotation next to other words.
 func isQuote(text string, f *textFinal) bool {
 	line := lineBefore(text, f.begin)
 	bare := strings.TrimRight(line, "*_` ")
@@ -216,7 +220,12 @@ func pickFinal(finals []*textFinal) (picked *textFinal, note string) {
 func (f *textFinal) read(text string) (length int, problem string) {
 	if end := pysyntax.Balanced(text); end >= 0 {
 		f.Argument = strings.TrimSpace(text[:end])
-		if expression.MatchString(f.Argument) || json.Valid([]byte(f.Argument)) {
+		isValue := json.Valid([]byte(f.Argument)) || f.Argument != "" && constants.MatchString(f.Argument)
+		rest, _, _ := strings.Cut(text[end+1:], "\n")
+		if isValue && isInWords(rest) {
+			return 0, f.unclear()
+		}
+		if f.quoteWords(); isValue || expression.MatchString(f.Argument) || remark.MatchString(text[end+1:]) {
 			return end + 1, ""
 		}
 	}
@@ -240,12 +249,77 @@ func (f *textFinal) read(text string) (length int, problem string) {
 	case end < 0:
 		return 0, f.Call + "( in your text was not taken: its closing parenthesis is missing."
 	case !isClear || partOfFinal.MatchString(text[:end]) || strings.Contains(text[:end], "```"):
-		return 0, f.Call + "( in your text was not taken: it is not clear where its text ends. " +
-			`Write it in quotes: FINAL("...")`
+		return 0, f.unclear()
 	}
 
 	f.Argument = strings.TrimSpace(text[:end])
+	f.quoteWords()
 	return end + 1, ""
+}
+
+// isInWords reports whether words end with a parenthesis that they do not open: the one before them is
+// a part of the answer, as in FINAL(1) Ann, 2) Eve).
+func isInWords(words string) bool {
+	words, closes := strings.CutSuffix(strings.TrimRight(words, endMarks), ")")
+	isOpen := strings.Count(words, ")") < strings.Count(words, "(")
+	return closes && !isOpen && strings.ContainsFunc(words, unicode.IsLetter)
+}
+
+// unclear returns the problem of an answer that may have two ends.
+func (f *textFinal) unclear() string {
+	return f.Call + "( in your text was not taken: it is not clear where its text ends. " +
+		`Write it in quotes: FINAL("...")`
+}
+
+var (
+	// remark matches words in parentheses, up to the end of the line.
+	remark = lazyregexp.New(`^[ \t]*\([^()\n]*\)[.!;*_` + "`" + ` \t]*(?:\n|$)`)
+	// phrase matches several words with capital letters: names, in a list or with an addition.
+	phrase = lazyregexp.New(`^` + capital + `(?:(?:, |,? (?:and|or|&) |\.? )` + capital + `)*(?: \([^()"'=\[\n]*\))?$`)
+	// sign matches what has a meaning in code that no answer has: #5, ~50, N/A, 50 [1], not found, a
+	// number of a telephone, an address.
+	sign = lazyregexp.New(`^(?:#\d+|~ ?\d[\d.,]*|N/A|\d[\d.,]* \[\d+(?:, ?\d+)*\]|\(\d+\) ?\d[\d -]*|` +
+		`(?i:yes|no|unknown|not (?:found|available|applicable|given|known|listed|mentioned|present|provided|` +
+		`specified|stated))|` + `[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,})$`)
+	// contraction matches the beginning of words that looks like that of a text in code.
+	contraction = lazyregexp.New(`^(\pL+)['’](?:s|t|m|d|re|ve|ll)\b`)
+	// textPrefix matches the letters that may stand before a text in code.
+	textPrefix = lazyregexp.New(`(?i)^(?:[rbuf]|br|rb|fr|rf)$`)
+)
+
+// capital matches a word such as Paris: variables begin with small letters.
+const capital = `\p{Lu}[\p{Ll}'’-]+`
+
+// quoteWords puts an argument of FINAL in quotes if it is words although it resembles code.
+func (f *textFinal) quoteWords() {
+	if f.Call != "FINAL" {
+		return
+	}
+	if strings.HasPrefix(f.Argument, "“") || strings.HasPrefix(f.Argument, "‘") {
+		plain := plainPunctuation(f.Argument)
+		if (plain[0] == '"' || plain[0] == '\'') && pysyntax.StringEnd(plain, 0) == len(plain)-1 {
+			f.Argument = plain
+		}
+		return
+	}
+
+	isPhrase := strings.Contains(f.Argument, " ") && phrase.MatchString(f.Argument) &&
+		!pythonConstant.MatchString(f.Argument)
+	m := contraction.FindStringSubmatch(f.Argument)
+	if isPhrase || sign.MatchString(f.Argument) || len(m) > 1 && !textPrefix.MatchString(m[1]) {
+		f.Argument = quoteJSON(f.Argument)
+	}
+}
+
+// quoteJSON returns a value as JSON on one line, with all characters as they are.
+func quoteJSON(value any) string {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(value) != nil { //nolint:errchkjson // the value came from JSON
+		return ""
+	}
+	return strings.TrimSpace(out.String())
 }
 
 // endMarks may follow an answer on its line: marks of emphasis and full stops.

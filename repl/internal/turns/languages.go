@@ -9,19 +9,38 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// languages maps the words after the marks of a fence to languages that run.
+// languages maps the words after the marks of a fence to languages that run. A version may follow
+// them, as in python3.12.
 var languages = map[string]tiers.Language{
 	"repl":        tiers.Python,
 	"python":      tiers.Python,
 	"py":          tiers.Python,
-	"python3":     tiers.Python,
-	"py3":         tiers.Python,
+	"cpython":     tiers.Python,
 	"ipython":     tiers.Python,
+	"jupyter":     tiers.Python,
 	"pycon":       tiers.Python,
 	"python-repl": tiers.Python,
+	"python_repl": tiers.Python,
+	"python-exec": tiers.Python,
+	"python_exec": tiers.Python,
+	"pyodide":     tiers.Python,
+	"sage":        tiers.Python,
 	"tool_code":   tiers.Python,
-	"go":          tiers.Go,
-	"golang":      tiers.Go,
+
+	"code_interpreter":   tiers.Python,
+	"python_interpreter": tiers.Python,
+
+	"go":     tiers.Go,
+	"golang": tiers.Go,
+}
+
+// anyCode are words after the marks of a fence with code of any language.
+var anyCode = strings.Fields("code code-cell exec execute run cell interpreter tool_call tool_calls")
+
+// languageOf returns the language that runs for a word after the marks of a fence.
+func languageOf(word string) (language tiers.Language, runs bool) {
+	language, runs = languages[strings.TrimRight(strings.ToLower(word), "0123456789.")]
+	return language, runs
 }
 
 // dataWords follow the marks of a fence that holds no code. Any other word that is not in
@@ -30,6 +49,7 @@ var dataWords = func() map[string]bool {
 	words := map[string]bool{}
 	for _, word := range strings.Fields("text txt plain plaintext md markdown html xml svg css json jsonl json5 " +
 		"yaml yml toml ini csv tsv log output stdout console result answer final example quote prompt diff patch " +
+		"think thinking thought thoughts reasoning " +
 		"latex tex math mermaid table ascii none") {
 		words[word] = true
 	}
@@ -73,8 +93,8 @@ func guessLanguage(text string) string {
 // compares, ++n does nothing.
 var otherMeaning = lazyregexp.New(`(?m)^[ \t]*(?:[\w.]+ *<- |(?:\+\+|--)[A-Za-z_]\w*[ \t]*;?[ \t]*$)`)
 
-// hintLanguage tells the model which language its code looks like if it is not Python, or
-// returns "" if it resembles none.
+// hintLanguage returns a hint for the model about the language that its code resembles if it is not
+// Python, or "" if it resembles none.
 func hintLanguage(ran *ledger.Snippet) string {
 	if ran.Language != tiers.Python || ran.Exception == nil || !isSyntax(ran.Exception.Type) {
 		return ""
@@ -85,7 +105,7 @@ func hintLanguage(ran *ledger.Snippet) string {
 	return ""
 }
 
-// onlyPython tells a model which languages run.
+// onlyPython is the note to a model about the languages that run.
 const onlyPython = "only Python (or Go) runs here."
 
 // isSyntax reports whether an exception means that a text is not Python.
@@ -182,8 +202,9 @@ func bareText(text string) string {
 var (
 	// session matches a line of code in an interactive session, prompt the beginning of each
 	// line.
-	session = lazyregexp.New(`(?m)^[ \t]*>>> `)
-	prompt  = lazyregexp.New(`(?m)^[ \t]*(?:>>>|\.\.\.)(?: |$)(.*)$`)
+	session      = lazyregexp.New(`(?m)^[ \t]*(?:>>>|In \[\d+\]:) `)
+	sessionStart = lazyregexp.New(`^\s*(?:>>>|In \[\d+\]:) `)
+	prompt       = lazyregexp.New(`(?m)^[ \t]*(?:>>>|\.\.\.:?|In \[\d+\]:)(?: |$)(.*)$`)
 )
 
 // dropPrompts returns the code of an interactive session without its output.

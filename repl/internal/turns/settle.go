@@ -22,13 +22,15 @@ var (
 	arithmetic = lazyregexp.New(`^[\pL_][\pL\d_.]*(\s*[-+*/%]{1,2}\s*[\pL\d_.]+)+$`)
 	// constants matches an argument of numbers alone. Its operators belong to dates, ranges,
 	// fractions, scores and lists as often as to arithmetic.
-	constants = lazyregexp.New(`^[\d\s.,:/_-]*$|^[\d\s.]+(and|or|in|is)[\d\s.]+$`)
+	constants = lazyregexp.New(`^[\d\s.,:/_<>=-]*$|^[\d\s.]+(and|or|in|is)[\d\s.]+$|^0[xX][\da-fA-F]+$`)
+	// choice matches what is left of two texts with a word between them.
+	choice = lazyregexp.New(`^\s+(?:and|or)\s+$`)
 	// brokenCode matches an argument that is code although it cannot be parsed: no sentence
 	// begins like this.
 	brokenCode = lazyregexp.New(`^([A-Za-z]{0,2}["'\[{(]|[A-Za-z_][\w.]*[(\[])`)
 	// placeholder matches text that stands for an answer in prompts.
 	placeholder = lazyregexp.New(
-		`(?i)^(\.\.\.|…|<[^<>]*>|\[?(the |your )(final )?answer( here)?\]?)?$`)
+		`(?i)^(\.\.\.|…|<[^<>]*>|\[?(the |your )(final )?answer( here)?\]?|\?+|TODO|TBD)?$`)
 	// hole matches a place in a text that only an f-string fills in, or a name from code.
 	hole = lazyregexp.New(`\{([A-Za-z_]\w*)[^{}]*\}|\b([A-Za-z]\w*_\w+)\b`)
 )
@@ -65,7 +67,8 @@ func (f *textFinal) source() string {
 		return "FINAL_VAR(" + string(quoted) + ")"
 	}
 
-	if f.Call == "FINAL" && constants.MatchString(f.Argument) {
+	isChoice := choice.MatchString(blankTexts(f.Argument)) // of two texts, which Python would make
+	if f.Call == "FINAL" && (constants.MatchString(f.Argument) || isChoice) {
 		return ""
 	}
 	if strings.Contains(f.Argument, "#") {
@@ -98,9 +101,10 @@ func hasHole(text string, variables map[string]string) bool {
 // evaluation error goes to the model: a name that does not exist is never the answer.
 func (t *Turn) settleText(ctx context.Context, s *loopsession.Session, f *textFinal) error {
 	if f.Call != "FINAL_VAR" && placeholder.MatchString(f.Argument) {
-		t.reject(f, "it has no answer in it")
+		t.reject(f, "the answer was a placeholder", "it has no answer in it")
 		return nil
 	}
+	hasRun := len(t.Ran) > 0
 	if value, ok := f.literal(); ok && f.Call != "FINAL_VAR" {
 		t.takeText(s, f, value)
 		return nil
@@ -118,6 +122,8 @@ func (t *Turn) settleText(ctx context.Context, s *loopsession.Session, f *textFi
 	isText := ran.Exception != nil && slices.Contains(noPython, ran.Exception.Type) &&
 		f.Call != "FINAL_VAR" && !brokenCode.MatchString(f.Argument)
 	switch {
+	case ran.Final != nil && hasRun && f.isConstant() && t.isUnseen(ran.Final.Value):
+		t.rejectUnseen(f)
 	case ran.Final != nil:
 		t.Final = ran.Final
 	case isText:
@@ -125,7 +131,7 @@ func (t *Turn) settleText(ctx context.Context, s *loopsession.Session, f *textFi
 	default:
 		t.Ran = append(t.Ran, ran) // the error of FINAL_VAR lists the existing variables
 		if f.Call != "FINAL_VAR" && ran.Exception != nil && ran.Exception.Type == "NameError" {
-			t.reject(f, ran.Exception.Message+". "+listVariables(s)+
+			t.reject(f, "NameError: "+ran.Exception.Message, ran.Exception.Message+". "+listVariables(s)+
 				` For a text, write it in quotes: FINAL("...")`)
 		}
 	}
@@ -140,16 +146,28 @@ var noPython = []string{"SyntaxError", "IndentationError"}
 // its value.
 func (t *Turn) takeText(s *loopsession.Session, f *textFinal, value json.RawMessage) {
 	if value[0] == '"' && hasHole(f.Argument, s.Variables()) {
-		t.reject(f, "it names a variable where its value should stand; "+
-			`use an f-string in code: FINAL(f"{name}")`)
+		t.reject(f, "the answer named a variable in place of its value",
+			"it names a variable where its value should stand; "+
+				`use an f-string in code: FINAL(f"{name}")`)
+		return
+	}
+	if len(t.Ran) > 0 && t.isUnseen(value) {
+		t.rejectUnseen(f)
 		return
 	}
 	t.Final = &tiers.Final{Value: value}
 }
 
-// reject tells the model why its answer in text does not count.
-func (t *Turn) reject(f *textFinal, reason string) {
-	t.Refuse(f.refuse(reason))
+// rejectUnseen rejects an answer that the model cannot know yet.
+func (t *Turn) rejectUnseen(f *textFinal) {
+	t.reject(f, "the answer was not in the output of its code",
+		"you wrote it before you saw the output of your code, which does not contain it; "+
+			"read the output above, then answer")
+}
+
+// reject tells the user and the model why an answer in text does not count.
+func (t *Turn) reject(f *textFinal, why, reason string) {
+	t.Refuse(why, f.refuse(reason))
 }
 
 // refuse formats the reason why an answer in text does not count.

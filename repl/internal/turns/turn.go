@@ -36,11 +36,15 @@ type Turn struct {
 	IsSilent bool
 	// Refused reports that an answer did not count; the notes explain why.
 	Refused bool
+
+	why    string   // for the user: why an answer or code did not count
+	seen   string   // what earlier turns printed
+	unread []string // the notes on parts of the reply that do not count, such as code in another language
 }
 
-// Refuse drops the answer. The note explains the reason to the model.
-func (t *Turn) Refuse(note string) {
-	t.Final, t.Refused = nil, true
+// Refuse drops the answer. Why explains the reason to the user, the note to the model.
+func (t *Turn) Refuse(why, note string) {
+	t.Final, t.Refused, t.why = nil, true, why
 	t.Notes = append(t.Notes, note)
 }
 
@@ -81,23 +85,27 @@ func (t *Turn) Shows(list []string) bool {
 }
 
 // execute runs a reply's code block by block until one fails or answers, and then settles an
-// answer in its text. An answer beside code that failed does not count: the model wrote it
+// answer in its text. An answer in a reply whose code failed does not count: the model wrote it
 // before it knew of the failure.
 //
 // Notes inform the model about code that no tier may run. An error means that the context ended
 // or that a tier broke.
-func execute(ctx context.Context, s *loopsession.Session, r Reply) (Turn, error) {
-	t, err := runReply(ctx, s, r)
+func execute(ctx context.Context, s *loopsession.Session, r Reply, seen string) (Turn, error) {
+	t := Turn{seen: seen}
+	err := t.run(ctx, s, r)
 	switch {
 	case t.Final == nil:
 	case untouched.Match(t.Final.Value) || isEmptyAnswer(t.Final):
-		t.Refuse("The variable answer is as you found it, so FINAL was not accepted: " +
-			`put your answer into answer["content"], or give it to FINAL.`)
+		t.Refuse("the variable answer was never set",
+			"The variable answer is as you found it, so FINAL was not accepted: "+
+				`put your answer into answer["content"], or give it to FINAL.`)
 	case isPlaceholder(t.Final.Value):
-		t.Refuse("FINAL was not accepted: it has no answer in it. Pass the value itself.")
+		t.Refuse("the answer was a placeholder",
+			"FINAL was not accepted: it has no answer in it. Pass the value itself.")
 	case r.TakenBack:
-		t.Refuse("Your answer was not taken, because your text takes it back. " +
-			"Check it, then give it again with nothing behind it.")
+		t.Refuse("the reply took its answer back",
+			"Your answer was not taken, because your text takes it back. "+
+				"Check it, then give it again with nothing behind it.")
 	}
 	return t, err
 }
@@ -127,8 +135,8 @@ func (r *Reply) settleBare(ctx context.Context, s *loopsession.Session) error {
 
 // runBare makes an unfenced text the code of the reply.
 func (r *Reply) runBare(source string) {
+	source, r.Final = cutAnswer(source)
 	r.Blocks = []loopsession.Block{{Language: tiers.Python, Source: source}}
-	r.Final = nil
 }
 
 // settleUnread handles text that looks like code but is not Python according to the session. It
@@ -157,16 +165,17 @@ func isEmptyAnswer(f *tiers.Final) bool {
 	return f.Name == "answer" && (string(f.Value) == `""` || string(f.Value) == "null")
 }
 
-func runReply(ctx context.Context, s *loopsession.Session, r Reply) (Turn, error) {
-	var t Turn
+// run runs the code of a reply, and settles an answer in its text.
+func (t *Turn) run(ctx context.Context, s *loopsession.Session, r Reply) error {
 	if err := r.settleBare(ctx, s); err != nil {
-		return t, err
+		return err
 	}
 	if len(r.Blocks) == 0 && r.Unread != "" {
 		r.settleUnread()
 	}
 	t.IsSilent = len(r.Blocks) == 0 && r.Final == nil
-	t.Notes = slices.Clone(r.Notes)
+	t.Notes, t.unread = slices.Clone(r.Notes), r.Notes
+	source := "" // of the blocks so far
 	for i, block := range r.Blocks {
 		ran, err := s.Run(ctx, block)
 		if err != nil {
@@ -175,16 +184,24 @@ func runReply(ctx context.Context, s *loopsession.Session, r Reply) (Turn, error
 					// A run that is out of time shows how far its snippet got.
 					t.Ran = append(t.Ran, ran)
 				}
-				return t, err
+				return err
 			}
 			t.Skipped = len(r.Blocks) - i - 1
-			return t, nil
+			return nil
 		}
 
+		source += block.Source + "\n"
 		t.Ran = append(t.Ran, ran)
-		if ran.Final != nil {
-			t.Final = ran.Final
+		if ran.Final != nil && statesAnswer(source) && t.isUnseen(ran.Final.Value) &&
+			!isCalculated(source, ran.Final.Value) {
+			t.Skipped = len(r.Blocks) - i - 1
+			t.Refuse("the answer was written before the output of the code",
+				"The answer in your code was not taken: you wrote it before you saw the output of "+
+					"your code, which does not contain it; read the output above, then answer.")
+			break
 		}
+
+		t.Final = ran.Final
 		if record.HasFailed(&ran) || ran.Final != nil {
 			t.Skipped = len(r.Blocks) - i - 1
 			t.compareBlocks(r.Blocks[i], r.Blocks[i+1:])
@@ -200,22 +217,21 @@ func runReply(ctx context.Context, s *loopsession.Session, r Reply) (Turn, error
 	}
 
 	if r.Final == nil || t.Refused {
-		return t, nil
+		return nil
 	}
 	if t.Final != nil {
-		err := t.compareText(ctx, s, r.Final)
-		return t, err
+		return t.compareText(ctx, s, r.Final)
 	}
 	if failed != nil {
-		t.Refuse(r.Final.Call + " in your text was not taken, because your code failed. Mend it, then answer.")
-		return t, nil
+		t.Refuse("the code failed",
+			r.Final.Call+" in your text was not taken, because your code failed. Mend it, then answer.")
+		return nil
 	}
 	if len(r.Notes) > 0 {
-		return t, nil
+		return nil
 	}
 
-	err := t.settleText(ctx, s, r.Final)
-	return t, err
+	return t.settleText(ctx, s, r.Final)
 }
 
 // noteRefusal adds a note if no tier may run a snippet. It returns any other error.
@@ -223,6 +239,7 @@ func (t *Turn) noteRefusal(err error) error {
 	if !errors.Is(err, router.ErrNoTier) {
 		return err
 	}
+	t.why = err.Error()
 	t.Notes = append(t.Notes, "The code was not run: "+err.Error())
 	return nil
 }

@@ -69,15 +69,15 @@ func TestServersTellWindowsAndPrices(t *testing.T) {
 		{
 			"vLLM", "vllm/x/y", "VLLM_BASE_URL", "/v1",
 			map[string]string{"GET /v1/models": `{"data": [{"id": "x/y", "max_model_len": 4096}]}`},
-			llm.Facts{Window: 4096},
-			-1, -1,
+			llm.Facts{Window: 4096, Local: true},
+			0, 0,
 		},
 		{
 			"llama.cpp, which lists a path", "openai/smol", "OPENAI_BASE_URL", "/v1",
 			map[string]string{"GET /v1/models": `{"data": [
 				{"id": "/m/smol.gguf", "meta": {"n_ctx": 2048, "n_ctx_train": 8192}}]}`},
-			llm.Facts{Window: 2048},
-			-1, -1,
+			llm.Facts{Window: 2048, Unlisted: true, Local: true},
+			0, 0,
 		},
 		{
 			"Ollama, loaded", "ollama/m", "OLLAMA_HOST", "",
@@ -86,7 +86,7 @@ func TestServersTellWindowsAndPrices(t *testing.T) {
 				"GET /api/ps":    `{"models": [{"name": "m:latest", "context_length": 4096}]}`,
 				"POST /api/show": ollamaShow,
 			},
-			llm.Facts{Window: 4096},
+			llm.Facts{Window: 4096, Local: true},
 			0, 0,
 		},
 		{
@@ -94,7 +94,7 @@ func TestServersTellWindowsAndPrices(t *testing.T) {
 			map[string]string{
 				"GET /v1/models": `{"data": [{"id": "m:latest"}]}`, "POST /api/show": ollamaShow,
 			},
-			llm.Facts{Window: 8192},
+			llm.Facts{Window: 8192, Local: true},
 			0, 0,
 		},
 		{
@@ -104,7 +104,7 @@ func TestServersTellWindowsAndPrices(t *testing.T) {
 				"POST /api/show": `{"model_info":
 					{"general.architecture": "llama", "llama.context_length": 131072}}`,
 			},
-			llm.Facts{Window: 131072},
+			llm.Facts{Window: 131072, Local: true},
 			0, 0,
 		},
 		{
@@ -121,6 +121,31 @@ func TestServersTellWindowsAndPrices(t *testing.T) {
 		{
 			"nothing told", "vllm/x", "VLLM_BASE_URL", "/v1",
 			map[string]string{"GET /v1/models": `{"data": [{"id": "x"}, {"id": "y"}]}`},
+			llm.Facts{Local: true},
+			0, 0,
+		},
+		{
+			"Gemini, which prefixes its names", "gemini/gemini-x", "GEMINI_BASE_URL", "/v1beta/openai",
+			map[string]string{"GET /v1beta/openai/models": `{"object": "list", "data": [
+				{"id": "models/gemini-x"}, {"id": "models/gemini-y"}]}`},
+			llm.Facts{},
+			-1, -1,
+		},
+		{
+			"Groq", "groq/m", "GROQ_BASE_URL", "/openai/v1",
+			map[string]string{"GET /openai/v1/models": `{"data": [{"id": "m", "context_window": 131072}]}`},
+			llm.Facts{Window: 131072},
+			-1, -1,
+		},
+		{
+			"Mistral", "mistral/m", "MISTRAL_BASE_URL", "/v1",
+			map[string]string{"GET /v1/models": `{"data": [{"id": "m", "max_context_length": 32768}]}`},
+			llm.Facts{Window: 32768},
+			-1, -1,
+		},
+		{
+			"a proxy on this machine may cost money", "litellm/other", "LITELLM_PROXY_API_BASE", "",
+			map[string]string{"GET /models": `{"data": []}`},
 			llm.Facts{},
 			-1, -1,
 		},
@@ -133,8 +158,10 @@ func TestServersTellWindowsAndPrices(t *testing.T) {
 			defer registry.Close()
 
 			got := check(t, registry, c.model).Facts
-			if got.Window != c.want.Window || got.MaxOutput != c.want.MaxOutput {
-				t.Errorf("got %+v", got)
+			if plain := (llm.Facts{
+				Window: got.Window, MaxOutput: got.MaxOutput, Unlisted: got.Unlisted, Local: got.Local,
+			}); plain != c.want {
+				t.Errorf("got %+v", plain)
 			}
 			million := llm.Usage{InputTokens: 1e6}
 			in, known := got.Cost(million)

@@ -1,18 +1,20 @@
-// Package providers connects to model servers: OpenAI, Anthropic, Azure, OpenRouter, Ollama,
-// vLLM, LiteLLM and any other server that uses OpenAI's format. Keys and addresses come from the
-// environment or from the caller.
+// Package providers connects to model servers: those of vendors, such as OpenAI and Anthropic, and
+// those on one's own machine, such as Ollama's. Keys and addresses come from the environment, from
+// the caller, or from the keys that rlm keys set stores.
 //
 // [New] returns a [Registry], which turns the name of a model, such as
-// "anthropic/claude-sonnet-4-5", into a model that can be called. docs/reference/models.md lists
-// the providers and their variables.
+// "anthropic/claude-sonnet-4-5", into a model that can be called. [Offers] lists what can be used
+// here. docs/reference/models.md lists the providers and their variables.
 package providers
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"sync"
 
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/agents"
 	"github.com/rlmhq/rlm/repl/llm/internal/calllog"
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 	"github.com/rlmhq/rlm/repl/llm/internal/prices"
@@ -30,9 +32,13 @@ type Options struct {
 	Env      func(name string) string
 	Keys     map[string]llm.Secret // by provider; they take precedence over Env
 	BaseURLs map[string]string     // by provider; they take precedence over Env
-	Default  string                // the provider of names without one; "openai" if empty
-	HTTP     HTTP                  // for all providers
-	Prices   string                // a price table that takes precedence over servers and the built-in one
+	// KeyFile is the file of rlm keys set, usually rlm/keys.json in os.UserConfigDir. The file
+	// contains keys, or names keys in the system's keyring; Keys and Env take precedence. If
+	// KeyFile is empty, no key is read.
+	KeyFile string
+	Default string // the provider of names without one; "openai" if empty
+	HTTP    HTTP   // for all providers
+	Prices  string // a price table that takes precedence over servers and the built-in one
 	// Windows and Rates take precedence over Prices. Their keys are full names of models, in
 	// which * stands for any text. A window is in tokens, and only the prices of input and
 	// output tokens must be set.
@@ -43,6 +49,10 @@ type Options struct {
 	// entry also applies to all greater depths.
 	Sampling []llm.Sampling
 	Record   string // a file to which every call is appended
+	// Learned is a folder, such as rlm/servers in os.UserCacheDir, in which the registry keeps what
+	// servers refuse, so that the next process does not ask for it again. If it is empty, each
+	// registry learns again.
+	Learned string
 	// Replay is a call log that answers instead of all models, without servers and keys.
 	Replay string
 	// Unasked reports that models are only looked up and never asked. Addresses and keys may
@@ -76,7 +86,9 @@ func New(o Options) (*Registry, error) {
 	for _, v := range vendors {
 		b.addServer(v)
 	}
+	b.registry.knowsOwn = b.isVendors(b.registry.fallback)
 	b.addScripts("scripted")
+	b.addAgents("acp")
 	return b.registry, nil
 }
 
@@ -118,10 +130,21 @@ func (b *builder) openFiles() (err error) {
 	return nil
 }
 
+// isVendors reports whether a provider's models are answered by its vendor's own server.
+func (b *builder) isVendors(provider string) bool {
+	v, ok := vendorOf(provider)
+	if !ok || b.replay != nil {
+		return false
+	}
+	at, err := b.address(v)
+	return err == nil && !at.isGiven && !at.isHere()
+}
+
 // server is a provider with connections.
 type server interface {
 	llm.Provider
 	io.Closer
+	Models(ctx context.Context) ([]string, error)
 }
 
 // addServer adds a provider that is created once, when its first model is resolved.
@@ -151,6 +174,31 @@ func (b *builder) addScripts(name string) {
 			return nil, err
 		}
 		return b.wrap(name, script), nil
+	}
+}
+
+// addAgents adds the provider whose models are agent programs, named by their commands. Each is
+// started once, when it is first asked.
+func (b *builder) addAgents(name string) {
+	var mu sync.Mutex
+	known := map[string]llm.Provider{}
+	b.registry.openers[name] = func(command string) (llm.Provider, error) {
+		if b.replay != nil {
+			return b.wrap(name, b.replay.Provider(name)), nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if p := known[command]; p != nil {
+			return p, nil
+		}
+
+		agent, err := agents.New(name, command, b.HTTP.Timeout)
+		if err != nil {
+			return nil, err
+		}
+		b.registry.keep(agent)
+		known[command] = b.wrap(name, agent)
+		return known[command], nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package providers_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func env(pairs ...string) func(string) string {
 // with returns options with an environment of names and values.
 func with(pairs ...string) providers.Options { return providers.Options{Env: env(pairs...)} }
 
-func TestWhatIsMissingIsNamed(t *testing.T) {
+func TestErrorsNameMissingSettings(t *testing.T) {
 	anthropic := providers.Options{Default: "anthropic"}
 	header := providers.HTTP{Headers: map[string]string{"X": "y\r\nZ: hunter2"}}
 	const endpoint = "https://x.openai.azure.com"
@@ -48,6 +49,18 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		{"no key", "openai/gpt-5", with(), kind.ErrNoKey, "set OPENAI_API_KEY"},
 		{"no key, bare name", "gpt-5", with(), kind.ErrNoKey, "set OPENAI_API_KEY"},
 		{"no key, other default", "claude", anthropic, kind.ErrNoKey, "set ANTHROPIC_API_KEY"},
+		{"no key, two variables", "gemini/g", with(), kind.ErrNoKey, "set GEMINI_API_KEY or GOOGLE_API_KEY"},
+		{"a bare name says what it means", "my-tune", with(), kind.ErrNoKey, "so it means openai/my-tune"},
+		{"a provider alone", "ollama", with(), kind.ErrUnknownName, "provider/model, such as ollama/llama3.2"},
+		{"a model of another provider", "gemini-2.5-pro", with(), kind.ErrUnknownName, "write gemini/gemini-2.5-pro"},
+		{"a local model", "llama3", with(), kind.ErrUnknownName, "write ollama/llama3"},
+		{"another word for a provider", "google/g", with(), kind.ErrUnknownName, "write gemini/g"},
+		{"a typo", "ollma/x", with(), kind.ErrUnknownName, "did you mean ollama/x?"},
+		{
+			"an unknown default", "x",
+			providers.Options{Default: "nowhere"},
+			kind.ErrUnknownName, "\"nowhere\": put one of",
+		},
 		{"no key for a router", "openrouter/a/b", with(), kind.ErrNoKey, "set OPENROUTER_API_KEY"},
 		{"no endpoint", "azure/gpt", with(), kind.ErrMisconfigured, "set AZURE_OPENAI_ENDPOINT"},
 		{
@@ -201,15 +214,21 @@ func TestARedirectWithinTheHostIsFollowed(t *testing.T) {
 }
 
 func TestASchemaIsEnforcedByTheServer(t *testing.T) {
-	for _, c := range []struct{ schema, text, want string }{
-		{`{"type":"boolean"}`, `true`, `true`},
+	for _, c := range []struct{ schema, text, want, given string }{
+		{`{"type":"boolean"}`, `true`, `true`, ""},
 		{
 			`{"type":"array","items":{"$ref":"#/$defs/n"},"$defs":{"n":{"type":"integer"}}}`,
 			`[1, 2]`,
 			`[1, 2]`,
+			"",
 		},
-		{`{"type":"object","properties":{"a":{"type":"string"}}}`, `{"a":"b"}`, `{"a":"b"}`},
-		{`{"type":"boolean"}`, `maybe`, `maybe`}, // an unruly server
+		{
+			`{"type":"object","properties":{"a":{"type":"string"}}}`, `{"a":"b"}`, `{"a":"b"}`,
+			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}},` +
+				`"required":["a"],"additionalProperties":false}`,
+		},
+		{`{"type":"object","additionalProperties":{"type":"string"}}`, `{"a":"b"}`, `{"a":"b"}`, ""},
+		{`{"type":"boolean"}`, `maybe`, `maybe`, ""}, // an unruly server
 	} {
 		t.Run(c.schema+c.text, func(t *testing.T) {
 			var asked string
@@ -222,7 +241,7 @@ func TestASchemaIsEnforcedByTheServer(t *testing.T) {
 				response, _, err := call.ask(t.Context(),
 					llm.Request{Schema: json.RawMessage(c.schema), SchemaName: "a name: ü"})
 				if err != nil || response.Text != c.want || !response.Structured ||
-					!sameJSON(asked, c.schema) {
+					!sameJSON(asked, cmp.Or(c.given, c.schema)) {
 					t.Errorf("got %+v, %v; the server was given %s", response, err, asked)
 				}
 			})

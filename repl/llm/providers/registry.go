@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 	"github.com/rlmhq/rlm/repl/llm/internal/prices"
 	"github.com/rlmhq/rlm/repl/llm/internal/told"
 )
@@ -21,6 +18,7 @@ import (
 // slashes. It is safe for concurrent use.
 type Registry struct {
 	fallback string            // the provider of names without a slash
+	knowsOwn bool              // the fallback only knows its own models: it is at its vendor's address
 	own      *prices.Table     // of the caller
 	sampling []llm.Sampling    // of the caller, by depth
 	openers  map[string]opener // does not change after New
@@ -36,56 +34,44 @@ type opener func(id string) (llm.Provider, error)
 // Resolve returns the model with the given name. The error explains what is wrong with the name,
 // or what the provider lacks, such as a key.
 func (r *Registry) Resolve(name string) (llm.Model, error) {
-	provider, id, found := strings.Cut(name, "/")
-	switch ext := path.Ext(name); {
-	case !found && (ext == ".yaml" || ext == ".yml"):
-		return llm.Model{}, &llm.Error{
-			Kind: kind.ErrUnknownName, Model: name,
-			Message: "to use a script, write scripted/" + name,
-		}
-	case !found:
-		provider, id = r.fallback, name
-	}
-	if id == "" {
-		return llm.Model{}, &llm.Error{
-			Kind: kind.ErrUnknownName, Model: name,
-			Message: "write provider/model, such as openai/gpt-5",
-		}
-	}
-
-	open, ok := r.openers[provider]
-	if !ok {
-		return llm.Model{}, &llm.Error{
-			Kind: kind.ErrUnknownName, Model: name, Message: r.explainUnknown(provider, id),
-		}
-	}
-	p, err := open(id)
+	provider, id, err := r.split(name)
 	if err != nil {
 		return llm.Model{}, err
 	}
+	p, err := r.openers[provider](id)
+	if err != nil {
+		return llm.Model{}, noteDefault(err, name, provider)
+	}
 
 	full := provider + "/" + id
-	facts := r.facts(full, told.By(p, id))
+	facts := r.facts(provider, full, told.By(p, id))
 	if len(r.sampling) > 0 {
 		p = sampled{p, r.sampling}
 	}
 	return llm.Model{Name: full, ID: id, Provider: p, Facts: facts}, nil
 }
 
-// explainUnknown explains how to name a model whose provider is unknown.
-func (r *Registry) explainUnknown(provider, id string) string {
-	if lower := strings.ToLower(provider); r.openers[lower] != nil {
-		return fmt.Sprintf("unknown provider %q: write %s/%s", provider, lower, id)
+// noteDefault adds to an error that the default provider was meant, if the name has none.
+func noteDefault(err error, name, provider string) error {
+	var failed *llm.Error
+	if strings.Contains(name, "/") || !errors.As(err, &failed) {
+		return err
 	}
-	known := strings.Join(slices.Sorted(maps.Keys(r.openers)), ", ")
-	return fmt.Sprintf("unknown provider %q; put one of %s before the name, as in openrouter/%s/%s",
-		provider, known, provider, id)
+	noted := *failed
+	noted.Message += fmt.Sprintf("; %s has no provider, so it means %s/%s%s", name, provider, name, lister)
+	return &noted
 }
 
 // facts returns what is known about a model: from the caller, from its server, from the
-// built-in table.
-func (r *Registry) facts(name string, byServer llm.Facts) llm.Facts {
-	return told.Or(r.own.Lookup(name), told.Or(byServer, prices.Default().Lookup(name)))
+// built-in table. A model on a machine of the user costs 0, if no price is known.
+func (r *Registry) facts(provider, name string, byServer llm.Facts) llm.Facts {
+	facts := told.Or(r.own.Lookup(name), told.Or(byServer, prices.Default().Lookup(name)))
+	v, _ := vendorOf(provider)
+	isLocal := facts.Local || v.runs == atHome
+	if facts.Local = isLocal && facts.Price == nil; facts.Local {
+		facts.Price = &llm.Price{}
+	}
+	return facts
 }
 
 // keep registers something that is closed with the registry, such as connections.

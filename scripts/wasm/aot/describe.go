@@ -14,7 +14,7 @@ import (
 )
 
 // profileName returns the name of an architecture's profile, which is also the name, without the
-// extension, of its file beside the machine code. No program embeds it.
+// extension, of its file next to the machine code. No program embeds it.
 func profileName(arch string) string { return "profile_" + arch }
 
 // unpack writes the committed module and image to a folder, and the profiles if they belong to

@@ -16,7 +16,7 @@ type face struct {
 	GlobalNames []string
 
 	imports, exports []prototype // in the same order
-	fields           []string    // of the globals
+	fields           []string    // the globals' fields
 }
 
 // prototype is a C function of the interface.

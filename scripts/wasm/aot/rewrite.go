@@ -13,8 +13,8 @@ import (
 
 // rewrite changes wasm2c's output for one module; files are keyed by name:
 //
-//   - A guest's memory lies at a fixed distance behind its instance, so the instance's pointer
-//     is also the base of the memory. wasm2c reads the base anew after each store.
+//   - A guest's memory is at a fixed distance behind its instance, so the instance's pointer is
+//     also the base of the memory. wasm2c reads the base anew after each store.
 //   - The table of functions is constant, as is the type of each of its functions.
 //   - A function traps if its frame reaches below the limit of its stack, or leaves to the host if
 //     that wants it to.
@@ -250,8 +250,8 @@ const indirectCall = `#define CALL_INDIRECT(table, t, ft, x, ...)               
 
 `
 
-// Where a fault serves as the check, a load must not be dropped. aot.sh tells clang that no
-// memory changes.
+// Where a fault serves as the check, a load must not be dropped, although aot.sh declares to clang
+// that no memory changes.
 const forcedReads = `#if AOT_FORCE_READS
 #define FORCE_READ_INT(var) __asm__ volatile("" : : "r"(var))
 #define FORCE_READ_FLOAT(var) __asm__ volatile("" : : AOT_FLOAT(var))

@@ -9,7 +9,7 @@ const hash = `"` +
 	`\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f` +
 	`\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"`
 
-// written returns wasm2c's output, as far as rewrite reads it.
+// written returns the part of wasm2c's output that rewrite reads.
 func written() map[string]string {
 	other := strings.Replace(hash, "00", "ff", 1)
 	return map[string]string{

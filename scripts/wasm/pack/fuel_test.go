@@ -20,6 +20,7 @@ func TestTheCommittedModulesPay(t *testing.T) {
 	modules := map[string][]byte{"python": python}
 	for _, folder := range []string{
 		"graph/engine", "internal/data/documents/engine", "internal/data/tablefiles/engine",
+		"internal/data/pageimages/engine",
 	} {
 		modules[folder] = readRustModule(t, folder)
 	}

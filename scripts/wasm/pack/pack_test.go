@@ -310,7 +310,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-func TestWhatSnippetsDo(t *testing.T) {
+func TestPackedPythonServesSnippets(t *testing.T) {
 	g := fork(t)
 	mustBoot(t, g, `
 import sys

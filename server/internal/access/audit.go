@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // Audit is the log of what was done with which key. It contains no secrets and no contents. It is
@@ -29,8 +27,8 @@ type Audit struct {
 	file  *os.File
 	isCut bool // the last line was written only in part
 	// failures bound the lines for failed requests. Each key has its own bound, and all clients
-	// without a key share one: so strangers cannot hide what a key does.
-	failures map[string]*rate.Limiter
+	// without a key share one. So strangers cannot hide what a key does.
+	failures map[string]*bucket
 	missed   int64
 }
 
@@ -84,7 +82,7 @@ func OpenAudit(dir string) (*Audit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the audit log: %w", err)
 	}
-	return &Audit{file: file, failures: map[string]*rate.Limiter{}}, nil
+	return &Audit{file: file, failures: map[string]*bucket{}}, nil
 }
 
 // sumFormat is the last member of a line and ends it: the checksum of everything before it.
@@ -157,10 +155,10 @@ func (a *Audit) isNoted(e *Entry) bool {
 	if isStranger || e.hasFailed() {
 		lines := a.failures[e.KeyID]
 		if lines == nil {
-			lines = rate.NewLimiter(failuresNoted, 10*failuresNoted)
+			lines = newBucket(failuresNoted, 10*failuresNoted)
 			a.failures[e.KeyID] = lines // the number of keys bounds it
 		}
-		if !lines.Allow() {
+		if lines.take(time.Now()) > 0 {
 			a.missed++
 			return false
 		}

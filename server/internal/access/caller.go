@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -30,9 +31,9 @@ type Door struct {
 }
 
 // Enter returns the key of a request after counting the request. If the error is that the key has
-// sent too many requests, it returns the key as well. It accepts keys only in the header
-// Authorization, which a browser sends for no page but the server's own: not as cookies or
-// passwords, which a browser would also send for links of other pages.
+// sent too many requests, it returns the key as well. It accepts keys only in the headers
+// Authorization and X-Api-Key, which a browser sends for no page but the server's own: not as
+// cookies or passwords, which a browser would also send for links of other pages.
 func (d *Door) Enter(r *http.Request) (k Key, err error) {
 	secret, given := secretOf(r)
 	switch {
@@ -64,12 +65,19 @@ func (d *Door) Again(ctx context.Context, id string) error {
 	return d.Meter.Admit(&k)
 }
 
+// secretOf returns what a request sends as its key. Clients of Anthropic send X-Api-Key, or both.
 func secretOf(r *http.Request) (secret string, given bool) {
 	kind, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if strings.EqualFold(kind, "Bearer") {
-		return strings.TrimSpace(rest), true
+	bearer := strings.TrimSpace(rest)
+	if !strings.EqualFold(kind, "Bearer") {
+		bearer = ""
 	}
-	return "", kind != ""
+
+	other := strings.TrimSpace(r.Header.Get("X-Api-Key"))
+	if bearer == "" || IsKey(other) && !IsKey(bearer) {
+		bearer = cmp.Or(other, bearer)
+	}
+	return bearer, bearer != "" || kind != ""
 }
 
 // Need returns an error unless the caller's key allows a scope.

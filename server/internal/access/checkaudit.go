@@ -77,7 +77,7 @@ func splitLines(file io.Reader) (whole, bad [][]byte, size int64, err error) {
 		content := bytes.TrimSuffix(line, []byte{'\n'})
 		hasSum, is := isWhole(content)
 		switch {
-		case len(content) == 0: // behind a line that the disk took a part of
+		case len(content) == 0: // after a line of which the disk holds only a part
 		case is && !isEnd && (hasSum || !hasSums):
 			whole = append(whole, bytes.Clone(line))
 			hasSums = hasSums || hasSum

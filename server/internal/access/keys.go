@@ -183,7 +183,7 @@ func (ks *Keys) Any(ctx context.Context) (found bool, err error) {
 }
 
 // Find returns the key of a secret. It queries the database each time, so that a revocation takes
-// effect at once.
+// effect immediately.
 func (ks *Keys) Find(ctx context.Context, secret string) (Key, error) {
 	sum := sha256.Sum256([]byte(secret)) // the timing of the search reveals nothing about it
 

@@ -12,16 +12,14 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/rlmhq/rlm/internal/text/problem"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// Limits bound the use of a key. A zero field is no bound.
+// Limits bound the use of a key. A zero field sets no limit.
 type Limits struct {
-	// USD bounds the spending in a period; the current one counts, in UTC.
+	// USD bounds the spending in the current period, in UTC.
 	USD    float64 `json:"usd,omitempty"`
 	Period Period  `json:"period,omitempty"`
 	// Requests is the maximum number of requests per minute.
@@ -30,7 +28,7 @@ type Limits struct {
 	Runs int `json:"runs,omitempty"`
 	// Sessions is the maximum number of sessions, including resting ones.
 	Sessions int `json:"sessions,omitempty"`
-	// Files bounds the bytes of all files and sessions of the tenant.
+	// Files bounds the bytes of all files, sessions and conversations of the tenant.
 	Files int64 `json:"file_bytes,omitempty"`
 }
 
@@ -98,8 +96,8 @@ type Meter struct {
 
 // use is a key's current use.
 type use struct {
-	limit    int // of requests, for which the limiter was made
-	requests *rate.Limiter
+	limit    int // of requests, for which the bucket was made
+	requests *bucket
 	runs     int
 	holds    int     // including those of runs that have ended but are not charged
 	reserved float64 // money that is set aside
@@ -117,7 +115,7 @@ func (m *Meter) use(k *Key) *use {
 		m.uses[k.ID] = u
 	}
 	if n := k.Limits.Requests; u.limit != n {
-		u.limit, u.requests = n, rate.NewLimiter(rate.Limit(float64(n)/60), max(n, 1))
+		u.limit, u.requests = n, newBucket(float64(n)/60, float64(n))
 	}
 	return u
 }
@@ -131,9 +129,7 @@ func (m *Meter) Admit(k *Key) error {
 		return nil
 	}
 
-	next := u.requests.Reserve()
-	if wait := next.Delay(); wait > 0 {
-		next.Cancel()
+	if wait := u.requests.take(time.Now()); wait > 0 {
 		return problem.Later(http.StatusTooManyRequests, "too_many_requests", wait,
 			"the key allows %d requests per minute: send fewer", u.limit)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Hold is what a key has reserved for a run or a direct answer: a place among the key's runs, and
-// money that is set aside.
+// Hold is a key's reservation for a run or a direct answer: a place among the key's runs, and money
+// that is set aside.
 type Hold struct {
 	// USD is the money that it may spend, 0 for any amount.
 	USD float64

@@ -74,6 +74,7 @@ type KeptRequest struct {
 	Policy        terms.Policy
 	Deterministic bool
 	Out           bool
+	Durability    string
 }
 
 // KeptContext is a context of a named session: a text, or the JSON of a value.
@@ -85,8 +86,8 @@ type KeptContext struct {
 
 // Kept is a named session that a connection holds.
 type Kept interface {
-	// Enter begins a request of the connection, until leave is called.
-	Enter(ctx context.Context) (_ context.Context, session *rlm.Session, leave func(), err error)
+	// Enter begins a request of the connection, until leave is called, whose error is the request's.
+	Enter(ctx context.Context) (_ context.Context, session *rlm.Session, leave func() error, err error)
 	// Add adds contexts, between Enter and leave.
 	Add(ctx context.Context, contexts []KeptContext) error
 	// Release lets other requests use the session.

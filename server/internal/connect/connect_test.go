@@ -242,7 +242,7 @@ func TestStateAndFilesCross(t *testing.T) {
 	}
 }
 
-// TestADeletionThatDoesNotEndIsAnError, and the next result reports the loss.
+// TestADeletionThatDoesNotEndIsAnError: the next result also reports the loss.
 func TestADeletionThatDoesNotEndIsAnError(t *testing.T) {
 	engine, err := sharedEngine()
 	if err != nil {

@@ -78,13 +78,17 @@ func ofSession[P interface{ id() string }, R any](
 		if err != nil {
 			return nil, err
 		}
-		return func() (*R, error) {
+		return func() (result *R, err error) {
 			defer unclaim()
 			ctx, leave, err := e.enter(ctx)
 			if err != nil {
 				return nil, err
 			}
-			defer leave()
+			defer func() {
+				if failed := leave(); failed != nil {
+					result, err = nil, failed
+				}
+			}()
 			return f(s, ctx, e, *p)
 		}, nil
 	})

@@ -12,7 +12,7 @@ type output struct {
 
 type outputParams struct {
 	Session string `json:"session"`
-	Stream  string `json:"stream" jsonschema:"stdout or stderr"`
+	Stream  string `json:"stream" jsonschema:"stdout, stderr or echo, the value of the last expression"`
 	Text    string `json:"text"`
 }
 
@@ -27,6 +27,14 @@ func (o *output) Write(data []byte) (int, error) {
 	o.held = append([]byte(nil), text[whole:]...)
 
 	return len(data), o.send(text[:whole])
+}
+
+// WriteEcho implements tiers.EchoWriter.
+func (o *output) WriteEcho(text []byte) {
+	o.flush()
+	echo := &output{server: o.server, session: o.session, stream: "echo"}
+	_, _ = echo.Write(text)
+	echo.flush()
 }
 
 // flush sends bytes that never formed a character.

@@ -21,9 +21,11 @@ type entry struct {
 
 	using sync.Mutex  // held by the active request
 	lost  *tiers.Loss // of a request without a result to report it; guarded by using
+	// enforced is the enforcement of limits that the client knows; guarded by using.
+	enforced []tiers.Enforcement
 
 	mu     sync.Mutex
-	cancel context.CancelCauseFunc // of that request, nil for none
+	cancel context.CancelCauseFunc // cancels that request; nil for none
 }
 
 // errInterrupted ends a request that session/interrupt or session/close stopped.
@@ -48,9 +50,9 @@ func (e *entry) claim(ctx context.Context) (_ context.Context, leave func(), err
 
 // enter lets the request that claimed the session use it until leave is called. The session's
 // keeper may have to wake it.
-func (e *entry) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+func (e *entry) enter(ctx context.Context) (_ context.Context, leave func() error, err error) {
 	if e.kept == nil {
-		return ctx, func() {}, nil
+		return ctx, func() error { return nil }, nil
 	}
 	ctx, session, leave, err := e.kept.Enter(ctx)
 	e.session = session
@@ -132,6 +134,7 @@ type (
 		Policy        terms.Policy         `json:"policy,omitzero"`
 		Deterministic bool                 `json:"deterministic,omitempty"`
 		Out           bool                 `json:"out,omitempty" jsonschema:"give snippets the folder /out"`
+		Durability    string               `json:"durability,omitempty" jsonschema:"of a named session: kept or idle"`
 	}
 	openResult struct {
 		Session string   `json:"session"`
@@ -142,6 +145,9 @@ type (
 func (s *server) open(ctx context.Context, p *openParams) (*openResult, error) {
 	if p.Name != "" {
 		return s.hold(ctx, p)
+	}
+	if p.Durability != "" {
+		return nil, invalid("durability is for a session with a name: without one, it ends with the connection")
 	}
 	cfg, err := s.configure(p)
 	if err != nil {
@@ -176,7 +182,7 @@ func (s *server) hold(ctx context.Context, p *openParams) (*openResult, error) {
 
 	kept, notes, err := s.options.Keeper.Hold(ctx, &KeptRequest{
 		Name: p.Name, Contexts: contexts, Functions: functions, Limits: p.Limits, Policy: p.Policy,
-		Deterministic: p.Deterministic, Out: p.Out,
+		Deterministic: p.Deterministic, Out: p.Out, Durability: p.Durability,
 	})
 	if err != nil {
 		return nil, err

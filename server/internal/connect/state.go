@@ -8,10 +8,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/data/openfile"
 	"github.com/rlmhq/rlm/internal/plan/results"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/server/internal/snippets"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -72,7 +71,7 @@ func (w limitedWriter) Room() int64 { return int64(w.most - w.to.Len()) }
 // Write implements io.Writer.
 func (w limitedWriter) Write(data []byte) (int, error) {
 	if w.to.Len()+len(data) > w.most {
-		return 0, fmt.Errorf("it has more than %s: give a path", humanize.IBytes(uint64(w.most)))
+		return 0, fmt.Errorf("it has more than %s: give a path", quantity.IBytes(w.most))
 	}
 	return w.to.Write(data)
 }

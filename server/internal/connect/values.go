@@ -38,6 +38,7 @@ func (s *server) run(ctx context.Context, e *entry, p runParams) (*results.Resul
 		err = invalid("%v", err)
 	case err == nil:
 		result.Lost, e.lost = results.JoinLosses(e.lost, result.Lost), nil
+		result.OmitKnown(&e.enforced)
 	}
 	return result, err
 }

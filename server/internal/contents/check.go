@@ -70,7 +70,7 @@ func (c *Contents) Check(ctx context.Context, isDeep bool, q *damage.Quarantine)
 // checker is a check of all contents.
 type checker struct {
 	*Contents
-	ctx    context.Context //nolint:containedctx // of one check
+	ctx    context.Context //nolint:containedctx // the context of one check
 	isDeep bool
 	q      *damage.Quarantine
 	report *damage.Report
@@ -183,7 +183,7 @@ type loss struct {
 	what, then string
 	statement  string // empty for none
 	args       []any
-	path       string // of the row to remove, empty to keep it: its content can be sent again
+	path       string // path of the row to remove, empty to keep it: its content can be sent again
 	lost       string // the name that requests use, empty for none
 }
 
@@ -199,7 +199,7 @@ const (
 // lossOf determines the loss from the path of a content.
 func lossOf(row *records.ContentRow) loss {
 	parts := strings.Split(row.Path, "/")
-	if len(parts) < 2 { // of a damaged row
+	if len(parts) < 2 { // a damaged row
 		return loss{what: "a content without a place", path: row.Path}
 	}
 	id, bytes := parts[1], max(row.Bytes, 0)

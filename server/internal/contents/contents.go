@@ -127,7 +127,7 @@ func (c *Contents) Write(path string, write func(io.Writer) error) (*Incoming, e
 }
 
 // finish completes an earlier content that is still in transit: the disk had no room, or it is
-// unknown whether the content counts. It may be the only one that does.
+// unknown whether the content is committed. It may be the only committed one.
 func (c *Contents) finish(path string) error {
 	c.mu.Lock()
 	d := c.incoming[path]
@@ -181,7 +181,7 @@ func (c *Contents) Copy(ctx context.Context, from, path string) (*Incoming, erro
 	d := &Incoming{Path: path, Digest: row.digest, Bytes: row.Bytes, file: c.way(incomingFolder, path)}
 	err = os.Link(row.file, d.file)
 	switch {
-	case errors.Is(err, fs.ErrExist): // of one that was dropped
+	case errors.Is(err, fs.ErrExist): // an earlier copy was dropped
 		return nil, errors.Join(err, os.Remove(d.file))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &DamageError{from, "it is missing"}
@@ -229,7 +229,7 @@ func (c *Contents) Keep(ctx context.Context, all []*Incoming, work func(*sql.Tx)
 		return err
 	})
 	switch {
-	case err != nil && isDone && len(all) > 0: // it may count: the next start knows
+	case err != nil && isDone && len(all) > 0: // it may be committed: the next start finds out
 		return err
 	case err != nil:
 		c.Drop(all)
@@ -244,7 +244,7 @@ func (c *Contents) Keep(ctx context.Context, all []*Incoming, work func(*sql.Tx)
 	return nil
 }
 
-// place moves a content that counts to its final place.
+// place moves a committed content to its final place.
 func (c *Contents) place(d *Incoming) error {
 	to := c.file(d.Path)
 	err := os.Rename(d.file, to)
@@ -274,7 +274,7 @@ func (c *Contents) know(path string, info fs.FileInfo) {
 	c.known[path] = stamp{info.Size(), info.ModTime()}
 }
 
-// Drop deletes written contents that do not count.
+// Drop deletes written contents that are not committed.
 func (c *Contents) Drop(all []*Incoming) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -93,9 +93,9 @@ func (k *kept) ways() (all []string) {
 	return all
 }
 
-// TestWhatCountsIsNotOverwritten: a content that counts cannot be moved to its place, and is
+// TestCommittedContentsAreNotOverwritten: a committed content cannot be moved to its place, and is
 // written again.
-func TestWhatCountsIsNotOverwritten(t *testing.T) {
+func TestCommittedContentsAreNotOverwritten(t *testing.T) {
 	k := openTest(t, t.TempDir())
 	blocked := filepath.Join(k.dir, "sessions")
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {

@@ -102,7 +102,7 @@ func (c *Contents) Read(ctx context.Context, path string) (*Content, error) {
 	}
 
 	return &Content{path, info.Size(), file, sha256.New(), row.digest, func(digest []byte) {
-		if len(row.digest) == 0 { // of an earlier version: accepted as it is
+		if len(row.digest) == 0 { // an earlier version wrote it: accepted as it is
 			if err := records.SetDigest(context.WithoutCancel(ctx), c.db, path, digest); err != nil {
 				c.log.Warn("cannot keep a digest", "content", path, "error", err)
 			}

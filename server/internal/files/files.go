@@ -97,7 +97,7 @@ func (f *Files) Create(
 
 // arrival is a stream whose bytes count as they arrive.
 type arrival struct {
-	ctx   context.Context //nolint:containedctx // of one upload
+	ctx   context.Context //nolint:containedctx // the context of one upload
 	from  io.Reader
 	count int64
 	left  int64

@@ -239,19 +239,20 @@ func (g *gate) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
 	}
 	head := w.Header()
 	head.Set("Access-Control-Allow-Origin", origin)
-	head.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, Mcp-Session-Id")
+	head.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, Mcp-Session-Id")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
 
 	head.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
 	head.Set("Access-Control-Allow-Headers",
-		"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, "+
+		"Anthropic-Beta, Anthropic-Dangerous-Direct-Browser-Access, Anthropic-Version, "+
+			"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, "+
 			"Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, "+
 			"OpenAI-Organization, OpenAI-Project, "+ //nolint:misspell // a name
 			"X-Stainless-Arch, X-Stainless-Lang, X-Stainless-OS, X-Stainless-Package-Version, "+
 			"X-Stainless-Retry-Count, X-Stainless-Runtime, X-Stainless-Runtime-Version, X-Stainless-Timeout, "+
-			"X-Request-Id")
+			"X-Api-Key, X-Request-Id")
 	head.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true

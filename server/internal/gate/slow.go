@@ -136,15 +136,15 @@ func (b *body) limit() {
 }
 
 // finish reads the rest of a body that the gate refused, or that the handler refused after reading
-// a part of it: so a client that sends the whole body before it reads receives the answer. It
-// reads no more than a body may have.
+// a part of it. So a client that sends the whole body before it reads receives the answer. It reads
+// no more than a body may have.
 func (b *body) finish(a *answer, most int64) {
 	isRefused := a.isWhole || b.begun && a.status >= http.StatusBadRequest
 	if !isRefused || b.whole {
 		return
 	}
 
-	_ = a.flow.Flush() // other clients read it at once
+	_ = a.flow.Flush() // other clients read it immediately
 	b.patience = min(b.patience, restPatience)
 	for buffer := make([]byte, 32<<10); most > 0; {
 		b.limit()

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -53,21 +55,27 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	}
 }
 
-// TestQuietClientsAreKept checks that a client that sent its whole body may wait for the answer.
+// TestQuietClientsAreKept checks that a client that sent its whole body may wait for the answer:
+// its connection has no deadline for reading any more.
 func TestQuietClientsAreKept(t *testing.T) {
 	t.Parallel()
-	const patience = 200 * time.Millisecond // even a busy machine delivers the body within it
-	web := httptest.NewServer(New(Options{
-		MaxBody: 1 << 20, Patience: patience, Public: []string{"/"}, Log: slog.New(slog.DiscardHandler),
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deadlines deadlines
+	web := httptest.NewUnstartedServer(New(Options{
+		MaxBody: 1 << 20, Public: []string{"/"}, Log: slog.New(slog.DiscardHandler),
 	}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
 		_, _ = r.Body.Read(make([]byte, 1)) // nothing is left
-		time.Sleep(5 * patience)
-		if r.Context().Err() == nil {
-			_, _ = io.WriteString(w, "done")
-		}
+		fmt.Fprint(w, deadlines.last())
 	})))
+	_ = web.Listener.Close() // no request has used it
+	web.Listener = recordingListener{listener, &deadlines}
+	web.Start()
 	defer web.Close()
+
 	for _, sent := range []string{"x", ""} {
 		t.Run(sent, func(t *testing.T) {
 			response, err := http.Post(web.URL, "text/plain", strings.NewReader(sent))
@@ -75,10 +83,62 @@ func TestQuietClientsAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, err := io.ReadAll(response.Body)
-			if string(text) != "done" {
-				t.Errorf("sent %q: got %q, %v", sent, text, err)
+			if string(text) != fmt.Sprint(time.Time{}) {
+				t.Errorf("sent %q: the deadline is %q, %v", sent, text, err)
 			}
 			_ = response.Body.Close()
 		})
 	}
+	if !deadlines.wasSet() {
+		t.Error("a body may take any time to arrive")
+	}
+}
+
+// deadlines records the deadlines for reading of all connections of a listener.
+type deadlines struct {
+	mu  sync.Mutex
+	all []time.Time
+}
+
+func (d *deadlines) add(at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = append(d.all, at)
+}
+
+func (d *deadlines) last() (at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := len(d.all); n > 0 {
+		at = d.all[n-1]
+	}
+	return at
+}
+
+func (d *deadlines) wasSet() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.all, func(at time.Time) bool { return at.After(time.Now()) })
+}
+
+type recordingListener struct {
+	net.Listener
+	deadlines *deadlines
+}
+
+// Accept implements [net.Listener].
+func (l recordingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return &recordingConn{conn, l.deadlines}, err
+}
+
+type recordingConn struct {
+	net.Conn
+	deadlines *deadlines
+}
+
+// SetReadDeadline implements [net.Conn].
+func (c *recordingConn) SetReadDeadline(at time.Time) error {
+	c.deadlines.add(at)
+	return c.Conn.SetReadDeadline(at)
 }

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"net/http"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // Upper bounds on the size of a decoded value, besides its text, in bytes.
@@ -85,5 +84,5 @@ func (b *body) weigh(part []byte) error {
 	}
 	return problem.New(http.StatusRequestEntityTooLarge, "body_too_large",
 		"the body has too many values: decoded, they take more than %s of memory: send texts, or a file",
-		humanize.IBytes(uint64(b.heaviest))) //nolint:gosec // not negative
+		quantity.IBytes(b.heaviest))
 }

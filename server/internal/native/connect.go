@@ -149,7 +149,7 @@ func (a *api) takeLine(tenant string) error {
 
 // lineStream presents a WebSocket as a stream of lines: each text message is a line.
 type lineStream struct {
-	ctx     context.Context //nolint:containedctx // of the connection
+	ctx     context.Context //nolint:containedctx // the connection's context
 	conn    *websocket.Conn
 	hold    func(n int) error // counts bytes in memory
 	held    int               // bytes of the last message

@@ -42,7 +42,7 @@ type keyLimits struct {
 	Requests int           `json:"requests_per_minute,omitempty" minimum:"0"`
 	Runs     int           `json:"runs,omitempty" minimum:"0" doc:"at the same time"`
 	Sessions int           `json:"sessions,omitempty" minimum:"0"`
-	Files    int64         `json:"file_bytes,omitempty" minimum:"0" doc:"of all files and sessions of the tenant"`
+	Files    int64         `json:"file_bytes,omitempty" minimum:"0" doc:"of all that the tenant keeps"`
 }
 
 func describeKey(k *access.Key, secret string) key {

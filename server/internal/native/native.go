@@ -141,10 +141,10 @@ func init() { //nolint:gochecknoinits // huma keeps this for the whole process
 	}
 }
 
-// unreadable is huma's message, as a server error, about a body that breaks off.
+// unreadable is huma's message, as a server error, about a body that ends early.
 const unreadable = "cannot read request body"
 
-// problemOf returns the client's error that huma's errors wrap, nil for none.
+// problemOf returns the client's error that huma's errors wrap, or nil if there is none.
 func problemOf(errs []error) (known *problem.Error) {
 	for _, err := range errs {
 		if errors.As(err, &known) {
@@ -169,35 +169,4 @@ func describeFailure(e *problem.Error) *failure {
 	return &failure{Code: e.Code, Effects: string(e.Effects), ErrorModel: huma.ErrorModel{
 		Type: "about:blank", Status: e.Status, Title: http.StatusText(e.Status), Detail: e.Detail,
 	}}
-}
-
-type usageInput struct {
-	Since string `query:"since" format:"date" doc:"the first day, in UTC"`
-}
-
-type usageOutput struct {
-	Body struct {
-		Days []usageDay `json:"days" nullable:"false"`
-	}
-}
-
-type usageDay struct {
-	Key   string `json:"key" doc:"ID of the key, or local"`
-	Day   string `json:"day"`
-	Spent spent  `json:"spent"`
-}
-
-// usage answers GET /v1/usage.
-func (a *api) usage(ctx context.Context, in *usageInput) (*usageOutput, error) {
-	all, err := a.Meter.Usage(ctx, access.Caller(ctx).Tenant, in.Since)
-	if err != nil {
-		return nil, err
-	}
-
-	out := &usageOutput{}
-	out.Body.Days = []usageDay{}
-	for _, u := range all {
-		out.Body.Days = append(out.Body.Days, usageDay{u.Key, u.Day, describeSpent(u.Spending)})
-	}
-	return out, nil
 }

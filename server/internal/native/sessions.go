@@ -64,6 +64,8 @@ type session struct {
 	Notes    []string      `json:"notes,omitempty" doc:"what snippets do not see of the contexts as it is"`
 	Created  time.Time     `json:"created"`
 	Used     time.Time     `json:"used" doc:"when it was saved last"`
+	// Durability is that of the request, or of the server.
+	Durability string `json:"durability" enum:"kept,idle" doc:"what a killed server may lose"`
 }
 
 type contextInfo struct {
@@ -77,7 +79,7 @@ func (a *api) describeSession(r *sessions.Record, notes []string) session {
 	return session{
 		ID: r.ID, Name: r.Name, Profile: r.Spec.Profile, Status: a.Sessions.Status(r.ID),
 		Contexts: describeContexts(r.Spec.Contexts), Snippets: r.Standing.Snippets, Left: r.Standing.Left,
-		Notes: notes, Created: r.Created, Used: r.Used,
+		Notes: notes, Created: r.Created, Used: r.Used, Durability: a.Sessions.DurabilityOf(r),
 	}
 }
 
@@ -149,6 +151,7 @@ type openInput struct {
 		Policy        terms.Policy `json:"policy,omitempty" doc:"narrows that of the profile"`
 		Deterministic bool         `json:"deterministic,omitempty"`
 		Out           bool         `json:"out,omitempty" doc:"give snippets the folder /out"`
+		Durability    string       `json:"durability,omitempty" enum:"kept,idle" doc:"what a killed server may lose"`
 	}
 }
 
@@ -157,6 +160,7 @@ func (a *api) openSession(ctx context.Context, in *openInput) (*oneSession, erro
 	b := &in.Body
 	r := sessions.Request{Name: b.Name, Idempotency: in.Word, Spec: sessions.Spec{
 		Profile: b.Profile, Limits: b.Limits, Policy: b.Policy, Deterministic: b.Deterministic, Out: b.Out,
+		Durability: b.Durability,
 	}}
 	var err error
 	if r.Contents, err = a.contents(ctx, b.Contexts); err != nil {
@@ -386,7 +390,7 @@ type mendContextInput struct {
 	Body    *inputOf
 }
 
-// mendContext answers PUT /v1/sessions/{id}/contexts/{context}.
+// mendContext answers PUT /v1/sessions/{id}/contexts/{context}, which replaces a damaged context.
 func (a *api) mendContext(ctx context.Context, in *mendContextInput) (*contextsOutput, error) {
 	if _, err := a.Sessions.Get(ctx, access.Caller(ctx).Tenant, in.ID); err != nil {
 		return nil, err

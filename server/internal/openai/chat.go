@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/text/problem"
-	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/server/internal/access"
 	"github.com/rlmhq/rlm/server/internal/failures"
 	"github.com/rlmhq/rlm/server/internal/gate"
 	"github.com/rlmhq/rlm/server/internal/runs"
 	"github.com/rlmhq/rlm/server/internal/sse"
+	"github.com/rlmhq/rlm/server/internal/wire"
 )
 
 // chatRequest is the body of POST /v1/chat/completions.
@@ -26,15 +26,20 @@ type chatRequest struct {
 	StreamOptions *struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
-	MaxTokens           *int64            `json:"max_tokens"`
-	MaxCompletionTokens *int64            `json:"max_completion_tokens"`
+	MaxTokens           *whole            `json:"max_tokens"`
+	MaxCompletionTokens *whole            `json:"max_completion_tokens"`
 	ReasoningEffort     string            `json:"reasoning_effort"`
 	Stop                words             `json:"stop"`
-	N                   *int              `json:"n"`
+	N                   *whole            `json:"n"`
 	Format              *format           `json:"response_format"`
 	Functions           []json.RawMessage `json:"functions"`
 	Logprobs            bool              `json:"logprobs"`
 	Modalities          []string          `json:"modalities"`
+
+	// Cursor sends the members of responses to chat completions.
+	Input           input  `json:"input"`
+	Instructions    string `json:"instructions"`
+	MaxOutputTokens *whole `json:"max_output_tokens"`
 }
 
 type chatMessage struct {
@@ -46,10 +51,17 @@ type chatMessage struct {
 
 // chatCall is a call to a client's function.
 type chatCall struct {
-	Index    *int   `json:"index,omitempty"` // in a stream
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function call   `json:"function"`
+	Index    *whole      `json:"index,omitempty"` // in a stream
+	ID       string      `json:"id"`
+	Type     string      `json:"type"`
+	Function *call       `json:"function,omitempty"`
+	Custom   *customCall `json:"custom,omitempty"`
+}
+
+// customCall is a call to a custom tool.
+type customCall struct {
+	Name  string `json:"name"`
+	Input string `json:"input"`
 }
 
 // turns returns the message as a conversation's message, and the calls that it requests.
@@ -68,16 +80,24 @@ func (m *chatMessage) turns(param string) (all []turn, err error) {
 		all = append(all, t)
 	}
 	for _, c := range m.ToolCalls {
-		all = append(all, turn{
-			Role: llm.RoleAssistant, Call: &earlierCall{kindCall, c.ID, c.Function.Name, c.Function.Arguments},
-		})
+		one := call{ID: c.ID}
+		switch {
+		case c.Custom != nil:
+			one.kind, one.Name, one.Arguments = kindCustom, c.Custom.Name, c.Custom.Input
+		case c.Function != nil:
+			one.Name, one.Arguments = c.Function.Name, c.Function.Arguments
+		default:
+			return nil, problem.Bad(param+".tool_calls", "a call has neither a function nor a custom tool")
+		}
+		all = append(all, one.turn())
 	}
 	return all, err
 }
 
 // read builds the request's question.
-func (c *chatRequest) read(r *http.Request) (*asked, error) {
+func (c *chatRequest) read(r *http.Request, find lookUp) (*asked, error) {
 	q := &asked{stop: c.Stop}
+	q.System = c.Instructions
 	q.sampling.ReasoningEffort = c.ReasoningEffort
 	switch {
 	case c.N != nil && *c.N != 1:
@@ -106,7 +126,15 @@ func (c *chatRequest) read(r *http.Request) (*asked, error) {
 		}
 		q.turns = append(q.turns, turns...)
 	}
-	if err := q.readTokens(cmp.Or(c.MaxCompletionTokens, c.MaxTokens), "max_completion_tokens"); err != nil {
+	if len(c.Messages) == 0 {
+		turns, err := c.Input.turns(find)
+		if err != nil {
+			return nil, err
+		}
+		q.turns = turns
+	}
+	limit := cmp.Or(c.MaxCompletionTokens, c.MaxTokens, c.MaxOutputTokens)
+	if err := q.readTokens(limit, "max_completion_tokens"); err != nil {
 		return nil, err
 	}
 	if err := q.readFormat(c.Format, "response_format"); err != nil {
@@ -152,10 +180,14 @@ func (got *answered) say(id string, isStream, wasSent bool) *chatAnswer {
 		a.Content = &got.text
 	}
 	for i, c := range got.calls {
-		one := chatCall{Type: kindFunction, Function: c}
+		one := chatCall{Type: kindFunction, Function: &call{Name: c.Name, Arguments: c.Arguments}}
+		if c.kind == kindCustom && c.isNested {
+			one = chatCall{Type: kindCustom, Custom: &customCall{c.Name, c.Arguments}}
+		}
 		one.ID = fmt.Sprintf("call_%s_%d", strings.TrimPrefix(id, "chatcmpl-"), i)
 		if isStream {
-			one.Index = &i
+			at := whole(i)
+			one.Index = &at
 		}
 		a.ToolCalls = append(a.ToolCalls, one)
 	}
@@ -168,16 +200,20 @@ func (a *API) completeChat(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(r, &c); err != nil {
 		return err
 	}
-	q, err := c.read(r)
+	ctx, k := r.Context(), access.Caller(r.Context())
+	q, err := c.read(r, a.lookUp(ctx, k.Tenant))
 	if err != nil {
 		return err
 	}
 	base := chunk{
 		ID: runs.NewID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(), Model: c.Model,
 	}
-	work := a.begin(r.Context(), access.Caller(r.Context()), q)
+	do, err := a.workOnce(ctx, k, q, &base)
+	if err != nil {
+		return err
+	}
 	if !c.Stream {
-		got, finish, err := work(nil)
+		got, finish, err := do(nil, nil)
 		if err != nil {
 			return err
 		}
@@ -192,7 +228,7 @@ func (a *API) completeChat(w http.ResponseWriter, r *http.Request) error {
 
 	base.Object = "chat.completion.chunk"
 	withUsage := c.StreamOptions != nil && c.StreamOptions.IncludeUsage
-	return (&chatStream{w: w, base: base}).send(r.Context(), work, withUsage)
+	return (&chatStream{w: w, base: base, withUsage: withUsage}).send(ctx, do)
 }
 
 func (c *chunk) finish(got *answered) {
@@ -200,14 +236,16 @@ func (c *chunk) finish(got *answered) {
 	c.RLM = &got.details
 }
 
-// begin returns a function that returns the answer to a question, and why it ended. Stream, if
-// set, receives the pieces of a direct answer; an empty piece starts over.
-func (a *API) begin(
-	ctx context.Context, k access.Key, q *asked,
-) func(stream func(string)) (answered, string, error) {
+// work returns the answer to a question, and why it ended. Stream, if set, receives the pieces of a
+// direct answer; an empty piece starts over. Accepted, if set, is called before a wait for others.
+type work func(stream func(string), accepted func()) (answered, string, error)
+
+// begin returns the work on a question.
+func (a *API) begin(ctx context.Context, k access.Key, q *asked) work {
 	if q.isDirect(a.Long) {
-		return func(stream func(string)) (answered, string, error) {
+		return func(stream func(string), accepted func()) (answered, string, error) {
 			ask := q.ask()
+			ask.Accepted = accepted
 			if len(q.Schema) == 0 { // pieces of other answers may be wrapped
 				ask.Stream = stream
 			}
@@ -217,10 +255,13 @@ func (a *API) begin(
 		}
 	}
 
-	return func(func(string)) (answered, string, error) {
+	return func(_ func(string), accepted func()) (answered, string, error) {
 		record, err := a.start(ctx, k, q)
 		if err != nil {
 			return answered{}, "", err
+		}
+		if accepted != nil {
+			accepted()
 		}
 		got, err := a.wait(ctx, k.Tenant, record.ID)
 		finish := "stop"
@@ -244,7 +285,7 @@ func (q *asked) finish(got answered, finish string, err error) (answered, string
 
 func describeReply(reply *runs.Reply) answered {
 	return answered{
-		text: reply.Text, in: reply.Usage.InputTokens, out: reply.Usage.OutputTokens,
+		text: reply.Text, isPlain: reply.IsWords, in: reply.Usage.InputTokens, out: reply.Usage.OutputTokens,
 		details: details{Calls: reply.Spent.Calls, USD: reply.Spent.USD},
 	}
 }
@@ -258,12 +299,13 @@ func (a *API) start(ctx context.Context, k access.Key, q *asked) (runs.Record, e
 	return a.Runs.Start(ctx, k, request)
 }
 
-// wait waits for the end of a run, and cancels it if the client goes away first.
+// wait waits for the end of a run, and cancels it if its last client goes away first.
 func (a *API) wait(ctx context.Context, tenant, id string) (answered, error) {
+	leave := a.waiting.enter(id)
 	record, err := a.Runs.Wait(ctx, tenant, id)
-	if err != nil {
-		if ctx.Err() != nil {
-			if failed := a.Runs.Cancel(context.WithoutCancel(ctx), tenant, id); failed != nil {
+	if isLast := leave(); err != nil {
+		if ctx.Err() != nil && isLast {
+			if failed := a.Runs.Abandon(context.WithoutCancel(ctx), tenant, id); failed != nil {
 				a.Log.Error("cannot cancel a run whose client has gone away", "run", id, "error", failed)
 			}
 		}
@@ -275,60 +317,42 @@ func (a *API) wait(ctx context.Context, tenant, id string) (answered, error) {
 
 // chatStream sends a chat completion in pieces.
 type chatStream struct {
-	w      http.ResponseWriter
-	base   chunk
-	stream *sse.Stream
-	broken bool // the answer started over after a piece was sent
-	sent   bool
-	failed error
+	w         http.ResponseWriter
+	base      chunk
+	withUsage bool
+	stream    *sse.Stream
+	sent      bool
+	failed    error
 }
 
-// piece is a part of a model's answer, or its end.
-type piece struct {
-	text   string
-	end    bool
-	got    answered
+// finished is an answer, and why it ended.
+type finished struct {
+	answered
+
 	finish string
-	err    error
 }
 
 // send sends the answer that work produces. The status of an error becomes the response's status
-// if nothing was sent before it.
-func (s *chatStream) send(
-	ctx context.Context, work func(func(string)) (answered, string, error), withUsage bool,
-) error {
-	pieces, gone := make(chan piece), make(chan struct{})
-	defer close(gone)
-	pass := func(p piece) {
-		select {
-		case pieces <- p:
-		case <-gone:
-		}
-	}
+// if the work was not accepted.
+func (s *chatStream) send(ctx context.Context, do work) error {
+	return wire.Listen(ctx, func(stream func(string), accepted func()) (finished, error) {
+		got, finish, err := do(stream, accepted)
+		return finished{got, finish}, err
+	}, s)
+}
 
-	go func() {
-		got, finish, err := work(func(text string) { pass(piece{text: text}) })
-		pass(piece{end: true, got: got, finish: finish, err: err})
-	}()
+// Begin implements [wire.Listener].
+func (s *chatStream) Begin() error {
+	s.open()
+	return s.failed
+}
 
-	beat := time.NewTicker(sse.Heartbeat)
-	defer beat.Stop()
-	for s.failed == nil {
-		select {
-		case <-ctx.Done():
-			return nil // the client has gone away, and work ends with it
-		case <-beat.C:
-			s.open()
-			s.failed = s.stream.Comment()
-		case p := <-pieces:
-			if !p.end {
-				s.add(p.text)
-				continue
-			}
-			return s.end(&p, withUsage)
-		}
+// Beat implements [wire.Listener].
+func (s *chatStream) Beat() error {
+	if s.open(); s.failed != nil {
+		return s.failed
 	}
-	return nil
+	return s.stream.Comment()
 }
 
 // open sends the head and the role.
@@ -340,15 +364,12 @@ func (s *chatStream) open() {
 	}
 }
 
-// add sends a piece of the text.
-func (s *chatStream) add(text string) {
-	s.broken = s.broken || text == "" && s.sent
-	if text == "" || s.broken {
-		return
-	}
+// Add implements [wire.Listener].
+func (s *chatStream) Add(text string) error {
 	s.open()
 	s.sent = true
 	s.write(choice{Delta: &chatAnswer{Content: &text}})
+	return s.failed
 }
 
 func (s *chatStream) write(choices ...choice) {
@@ -370,27 +391,24 @@ func (s *chatStream) event(value any) {
 	}
 }
 
-// end sends the end of the answer.
-func (s *chatStream) end(p *piece, withUsage bool) error {
-	if s.broken && p.err == nil {
-		p.err = problem.New(http.StatusBadGateway, "model_failed", "the model's server broke off: ask again")
-	}
-	if p.err != nil && s.stream == nil {
-		return p.err
+// End implements [wire.Listener].
+func (s *chatStream) End(got finished, err error) error {
+	if err != nil && s.stream == nil {
+		return err
 	}
 	s.open()
-	if p.err != nil {
-		s.event(describeError(failures.Of(p.err)))
-		return nil //nolint:nilerr // it was sent
+	if err != nil {
+		s.event(describeError(failures.Of(err)))
+		return nil // it was sent
 	}
 
-	if rest := p.got.say(s.base.ID, true, s.sent); rest.Content != nil || len(rest.ToolCalls) > 0 {
+	if rest := got.say(s.base.ID, true, s.sent); rest.Content != nil || len(rest.ToolCalls) > 0 {
 		s.write(choice{Delta: rest})
 	}
-	s.base.RLM = &p.got.details
-	s.write(choice{Delta: &chatAnswer{}, FinishReason: &p.finish})
-	if withUsage {
-		s.base.finish(&p.got)
+	s.base.RLM = &got.details
+	s.write(choice{Delta: &chatAnswer{}, FinishReason: &got.finish})
+	if s.withUsage {
+		s.base.finish(&got.answered)
 		s.write()
 	}
 	if s.failed == nil {

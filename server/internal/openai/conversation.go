@@ -43,13 +43,25 @@ func (t *turn) text() string {
 
 // size returns the length of the text, in bytes.
 func (t *turn) size() (n int) {
-	if t.Call != nil && t.Call.Type == kindCall {
+	if t.Call != nil && !t.Call.isResult() {
 		return len(t.text())
 	}
 	for _, text := range t.Texts {
 		n += len(text) + len("\n\n")
 	}
 	return max(n-len("\n\n"), 0)
+}
+
+// weight returns the bytes of a message with its pictures and files.
+func (t *turn) weight() int {
+	n := t.size()
+	for i := range t.Images {
+		n += len(t.Images[i].Data)
+	}
+	for i := range t.Files {
+		n += len(t.Files[i].Data)
+	}
+	return n
 }
 
 // The bounds of a conversation.
@@ -192,6 +204,7 @@ type asked struct {
 	maxTokens  int
 	background bool
 	word       string // Idempotency-Key
+	digested   []byte // of a response with it: see digest
 }
 
 // isDirect reports whether the root model answers without a run.
@@ -223,6 +236,11 @@ func (q *asked) check(param string) error {
 		return problem.Bad("instructions", "the instructions have %d bytes, more than %d: send a part as a message",
 			len(q.System), runs.MaxQuestion)
 	}
+	if n := len(q.turns); n > 0 && q.turns[n-1].Role == llm.RoleAssistant {
+		return problem.Bad(param, "the last message is the assistant's: this server continues no answer that "+
+			"the client has begun, because most models do not; end with a message of the user, and request "+
+			"the form of the answer with a schema")
+	}
 	if len(q.turns) == 0 || q.turns[len(q.turns)-1].Role != llm.RoleUser {
 		return problem.Bad(param, "the last message is not the user's: add one with a question")
 	}
@@ -233,7 +251,11 @@ func (q *asked) check(param string) error {
 func (q *asked) ask() runs.Ask {
 	a := runs.Ask{
 		Profile: q.Profile, Schema: q.Schema, MaxTokens: q.maxTokens, Sampling: q.sampling, Stop: q.stop,
-		USD: q.Budget.USD,
+		USD: q.Budget.USD, AllowWords: q.functions != nil && !q.functions.must,
+	}
+
+	if f := q.functions; f != nil {
+		a.Tools, a.OneCall = f.native, f.single
 	}
 
 	if q.System != "" {
@@ -249,7 +271,7 @@ func (q *asked) ask() runs.Ask {
 // request returns the conversation as a run. The last message is the question, without its long
 // parts; these, the files and the earlier messages become contexts.
 func (a *API) request(ctx context.Context, tenant string, q *asked) (runs.Request, error) {
-	r := runs.Request{Spec: q.Spec, Background: q.background, Idempotency: q.word}
+	r := runs.Request{Spec: q.Spec, Background: q.background, Idempotency: q.word, Digest: q.digested}
 	r.Loop = q.loop
 	r.Budget.OutputTokens = int64(q.maxTokens)
 
@@ -333,4 +355,9 @@ func (a *API) open(ctx context.Context, tenant string, f attachment) (runs.Conte
 		return runs.Content{}, err
 	}
 	return runs.Content{Name: file.Name, Path: a.Files.Path(file.ID)}, nil
+}
+
+// addressOf returns a picture as a data: URL.
+func addressOf(image llm.Image) string {
+	return "data:" + image.Type + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
 }

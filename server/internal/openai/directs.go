@@ -65,10 +65,15 @@ func (d *directs) cancel(ctx context.Context, id string) error {
 	return d.wait(ctx, id)
 }
 
-// answerLater makes a direct answer in the background.
-func (a *API) answerLater(k access.Key, q *asked, row *stored) {
+// answerLater stores a response, and makes its direct answer in the background.
+func (a *API) answerLater(inserting context.Context, k access.Key, q *asked, row *stored) error {
 	ctx, end := context.WithCancel(context.Background())
 	remove := a.directs.add(row.ID, end)
+	if err := a.insert(inserting, row); err != nil {
+		end()
+		remove()
+		return err
+	}
 	t := &teller{resource: row.resource}
 	go func() {
 		defer end()
@@ -85,6 +90,7 @@ func (a *API) answerLater(k access.Key, q *asked, row *stored) {
 		}
 		remove()
 	}()
+	return nil
 }
 
 // keepNow stores a response for a waiting client before the model is asked: what cannot be stored
@@ -94,12 +100,14 @@ func (a *API) keepNow(
 ) (_ context.Context, forget func(), err error) {
 	row.resource = t.resource
 	row.Status = "in_progress"
+	ctx, end := context.WithCancel(ctx)
+	remove := a.directs.add(row.ID, end)
 	if err := a.insert(ctx, row); err != nil {
+		end()
+		remove()
 		return nil, nil, err
 	}
 
-	ctx, end := context.WithCancel(ctx)
-	remove := a.directs.add(row.ID, end)
 	isKept := false
 	t.keep = func(r *resource) error {
 		isKept = true
@@ -115,4 +123,30 @@ func (a *API) keepNow(
 			a.Log.Error("cannot delete a response without an answer", "response", row.ID, "error", err)
 		}
 	}, nil
+}
+
+// waiting counts the clients that wait for each run: requests with one Idempotency-Key share a run.
+type waiting struct {
+	mu  sync.Mutex
+	all map[string]int
+}
+
+// enter adds a client of a run. Leave removes it, and reports whether no other one waits.
+func (w *waiting) enter(run string) (leave func() (isLast bool)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[string]int{}
+	}
+	w.all[run]++
+
+	return func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.all[run]--; w.all[run] > 0 {
+			return false
+		}
+		delete(w.all, run)
+		return true
+	}
 }

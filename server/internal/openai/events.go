@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/server/internal/runs"
 	"github.com/rlmhq/rlm/server/internal/sse"
 )
@@ -66,10 +67,13 @@ func (t *teller) addItem(one item) (func(further ...any) fields, error) {
 	return named, t.tell("response.output_item.added", fields{"output_index": at, "item": one})
 }
 
-// closeItem reports that the last item is done.
+// closeItem reports that the last item is done. The text of an incomplete response is incomplete.
 func (t *teller) closeItem() error {
 	at := len(t.Output) - 1
 	t.Output[at].Status = "completed"
+	if t.Status == "incomplete" {
+		t.Output[at].Status = "incomplete"
+	}
 	return t.tell("response.output_item.done", fields{"output_index": at, "item": t.Output[at]})
 }
 
@@ -108,19 +112,40 @@ func (t *teller) code(e *runs.Event, run string) error {
 	return t.closeItem()
 }
 
+// itemID returns the ID of the item of a call.
+func (c *call) itemID() string {
+	id := strings.TrimPrefix(c.ID, "call_")
+	if c.kind == kindCustom {
+		return "ctc_" + id
+	}
+	return "fc_" + id
+}
+
+// turn returns the call as a message of a conversation.
+func (c *call) turn() turn {
+	one := &earlierCall{kindCall, c.ID, c.Name, c.Arguments}
+	if c.kind == kindCustom {
+		one.Type = kindCustomCall
+	}
+	return turn{Role: llm.RoleAssistant, Call: one}
+}
+
 // call reports a call to a client's function.
 func (t *teller) call(c call) error {
 	one := item{
-		ID: "fc_" + strings.TrimPrefix(c.ID, "call_"), Type: kindCall, Status: "in_progress",
-		Call: call{ID: c.ID, Name: c.Name},
+		ID: c.itemID(), Type: kindCall, Status: "in_progress", Call: call{ID: c.ID, Name: c.Name, kind: c.kind},
+	}
+	kind, done := "response.function_call_arguments", []any{"name", c.Name, "arguments", c.Arguments}
+	if c.kind == kindCustom {
+		one.Type, kind, done = kindCustomCall, "response.custom_tool_call_input", []any{"input", c.Arguments}
 	}
 
 	named, err := t.addItem(one)
 	if err == nil {
-		err = t.tell("response.function_call_arguments.delta", named("delta", c.Arguments))
+		err = t.tell(kind+".delta", named("delta", c.Arguments))
 	}
 	if err == nil {
-		err = t.tell("response.function_call_arguments.done", named("name", c.Name, "arguments", c.Arguments))
+		err = t.tell(kind+".done", named(done...))
 	}
 	if err != nil {
 		return err
@@ -284,15 +309,16 @@ func (a *API) describeNow(ctx context.Context, t *teller, tenant, run string) er
 	return nil
 }
 
-// tellWhole reports the progress of a known direct answer.
-func (t *teller) tellWhole(known *resource) error {
+// beginAgain reports the beginning of a direct answer that may be over.
+func (t *teller) beginAgain(known *resource) error {
 	t.resource = *known
 	t.Output, t.Usage, t.CompletedAt, t.Error, t.IncompleteDetails = []item{}, nil, nil, nil, nil
-	t.Status = "queued"
-	if err := t.begin(); err != nil {
-		return err
-	}
+	t.Status, t.RLM = "queued", nil
+	return t.begin()
+}
 
+// tellRest reports the progress of a direct answer that has ended, after its beginning.
+func (t *teller) tellRest(known *resource) error {
 	if text := known.text(); text != "" {
 		if err := t.endText(text); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -9,25 +8,28 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 	"github.com/rlmhq/rlm/internal/text/problem"
 	"github.com/rlmhq/rlm/schema"
 )
 
-// functions are a client's functions. The model requests calls in the form of its answer, so that
-// every model can, directly and at the end of a run.
+// functions are a client's functions, which include its custom tools. The model requests calls in
+// the form of its answer, so that every model can, directly and at the end of a run.
 type functions struct {
 	list   []tool
-	must   bool            // the answer is a call
-	single bool            // at most one call
-	format json.RawMessage // the contract of an answer in words, nil for any text
+	must   bool              // the answer is a call
+	single bool              // at most one call
+	format json.RawMessage   // the contract of an answer in words, nil for any text
+	native []json.RawMessage // for models that can call tools
 }
 
 // call is a call that the model requests.
 type call struct {
 	ID        string `json:"id,omitempty"` // where the model reads its earlier calls
 	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // a JSON object
+	Arguments string `json:"arguments"` // a JSON object, or the text for a custom tool
+
+	kind     string // kindFunction or kindCustom, empty where the model reads its earlier calls
+	isNested bool   // as in its tool
 }
 
 // reply is the answer of a model that knows functions.
@@ -39,41 +41,16 @@ type reply struct {
 // The bounds of functions.
 const (
 	maxFunctions     = 128
-	maxFunctionBytes = 256 << 10 // of all together
+	maxFunctionBytes = 256 << 10 // all functions together
 )
 
-var functionName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
-
-// anyArguments is the contract of a function without parameters.
-var anyArguments = json.RawMessage(`{"type":"object"}`)
-
-// toolChoice is the client's restriction of the model's choice, if it is not a word.
-type toolChoice struct {
-	named
-
-	Type         string      `json:"type"`
-	Mode         string      `json:"mode"`
-	Tools        []named     `json:"tools"`
-	AllowedTools *toolChoice `json:"allowed_tools"` // of chat completions
-}
-
-// named identifies a function, in either form.
-type named struct {
-	Name     string `json:"name"`
-	Function struct {
-		Name string `json:"name"`
-	} `json:"function"`
-}
-
-func (n *named) name() string { return cmp.Or(n.Name, n.Function.Name) }
-
-// functions returns the functions among the tools, nil for none.
+// functions returns the functions among the tools, or nil if there are none.
 func (s *shared) functions() (*functions, error) {
 	f, size := &functions{single: s.ParallelToolCalls != nil && !*s.ParallelToolCalls}, 0
 	for i := range s.Tools {
-		if t := &s.Tools[i]; t.Type == kindFunction {
+		if t := &s.Tools[i]; t.Type == kindFunction || t.Type == kindCustom {
 			f.list = append(f.list, *t)
-			size += len(t.Parameters) + len(t.Description)
+			size += len(t.Parameters) + len(t.Description) + len(t.Format)
 		}
 	}
 	if len(f.list) > maxFunctions || size > maxFunctionBytes {
@@ -93,30 +70,6 @@ func (s *shared) functions() (*functions, error) {
 	return f, nil
 }
 
-// check refuses a function that cannot be called. Others are the functions before it.
-func (t *tool) check(others []tool) error {
-	isSame := func(o tool) bool { return o.Name == t.Name }
-	switch {
-	case !functionName.MatchString(t.Name):
-		return problem.Bad("tools", "a function has the name %.80q: give letters, digits, _ and -", t.Name)
-	case slices.ContainsFunc(others, isSame):
-		return problem.Bad("tools", "there are two functions %q: give each a name", t.Name)
-	}
-
-	if _, err := t.contract(); err != nil {
-		return problem.Bad("tools", "cannot use the parameters of function %s: %v", t.Name, err)
-	}
-	return nil
-}
-
-// contract returns the contract of the arguments.
-func (t *tool) contract() (*schema.Contract, error) {
-	if len(t.Parameters) == 0 || string(t.Parameters) == "null" {
-		return schema.Compile(anyArguments)
-	}
-	return schema.Parse(t.Parameters)
-}
-
 // choose applies the client's restriction of the model's choice.
 func (f *functions) choose(raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" {
@@ -132,7 +85,7 @@ func (f *functions) choose(raw json.RawMessage) error {
 	}
 
 	switch c.Type {
-	case kindFunction:
+	case kindFunction, kindCustom:
 		return f.limit("required", []named{c.named})
 	case "allowed_tools":
 		if c.AllowedTools != nil {
@@ -179,10 +132,6 @@ func (f *functions) schema() (json.RawMessage, error) {
 		"type": "object", "additionalProperties": false, "required": []string{"name", "arguments"},
 		"properties": fields{"name": fields{"enum": names}, "arguments": fields{"type": "string"}},
 	}}
-	if f.single {
-		calls["maxItems"] = 1
-	}
-
 	if f.must {
 		calls["minItems"] = 1
 	}
@@ -206,6 +155,9 @@ func (f *functions) instructions() (string, error) {
 	b.WriteString(`Answer with a JSON object. Its member "calls" is a list of calls, each with the "name" of a ` +
 		`function and its "arguments", a JSON object that is written as a string. ` +
 		"The results come with the next message.")
+	if slices.ContainsFunc(f.list, func(t tool) bool { return t.Type == kindCustom }) {
+		b.WriteString(` The "arguments" of a tool of the type "custom" are its input instead: a plain text.`)
+	}
 
 	switch {
 	case f.must:
@@ -227,8 +179,14 @@ func (f *functions) split(got *answered) error {
 	if f == nil || got.text == "" || got.incomplete != "" {
 		return nil
 	}
-	var r reply
-	err := json.Unmarshal([]byte(got.text), &r)
+	r, err := reply{Answer: got.text}, error(nil)
+	if !got.isPlain {
+		r = reply{}
+		err = json.Unmarshal([]byte(got.text), &r)
+	}
+	if f.single && len(r.Calls) > 1 {
+		r.Calls = r.Calls[:1] // the model asks for the others when it has the result
+	}
 	for i := range r.Calls {
 		if err == nil {
 			err = f.check(&r.Calls[i])
@@ -252,21 +210,10 @@ func (f *functions) check(c *call) error {
 		return fmt.Errorf("there is no function %.80q", c.Name)
 	}
 
-	contract, err := f.list[at].contract()
-	if err != nil {
-		return err
-	}
-	value, violations, err := contract.Check(json.RawMessage(cmp.Or(c.Arguments, "{}")))
-	if err == nil && len(violations) > 0 {
-		err = fmt.Errorf("the arguments of %s: %s", c.Name, violations[0])
-	}
-	if err != nil {
-		return err
-	}
-
-	var b bytes.Buffer
-	err = json.Compact(&b, value)
-	c.Arguments = b.String()
+	t := &f.list[at]
+	c.kind, c.isNested = t.Type, t.isNested
+	var err error
+	c.Arguments, err = t.arguments(c.Arguments)
 	return err
 }
 
@@ -295,6 +242,13 @@ func (q *asked) offer(s *shared) error {
 	if q.Schema, err = f.schema(); err != nil {
 		return err
 	}
+	for i := range f.list {
+		one, err := f.list[i].native()
+		if err != nil {
+			return err
+		}
+		f.native = append(f.native, one)
+	}
 	told, err := f.instructions()
 	q.System = strings.TrimSpace(q.System + "\n\n" + told)
 	return err
@@ -308,12 +262,16 @@ type earlierCall struct {
 	Arguments string `json:"arguments,omitempty"`
 }
 
+func (c *earlierCall) isResult() bool {
+	return c.Type == kindCallResult || c.Type == kindCustomResult
+}
+
 // text returns the form of the call that the model reads. A call's result is part of it.
 func (c *earlierCall) text(result string) string {
-	if c.Type == kindCallResult {
+	if c.isResult() {
 		return "Result of the call " + c.ID + ":\n" + result
 	}
-	text, err := marshal(reply{Calls: []call{{c.ID, c.Name, c.Arguments}}})
+	text, err := marshal(reply{Calls: []call{{ID: c.ID, Name: c.Name, Arguments: c.Arguments}}})
 	if err != nil {
 		return c.Name
 	}

@@ -1,38 +1,35 @@
-// Package openai implements OpenAI's wire protocol, so that its clients can use a server
-// unchanged: models, chat completions, responses and files. A profile is a model, rlm/NAME.
+// Package openai implements OpenAI's wire protocol for unmodified clients: models, chat
+// completions, responses, conversations, embeddings and files. A profile is a model, rlm/NAME.
 //
-// The profile's root model answers a short conversation directly. A long message, a file or the
-// tool code_interpreter turns it into a run: long texts become contexts, and the root's turns are
-// items of a response.
+// The profile's root model answers a short conversation directly. Long messages, a file or the tool
+// code_interpreter turn it into a run: long texts become contexts, and the root's turns are items
+// of a response.
 package openai
 
 import (
-	"bytes"
-	"context"
 	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/snippet/hostcall"
 	"github.com/rlmhq/rlm/internal/text/problem"
 	"github.com/rlmhq/rlm/server/internal/access"
 	"github.com/rlmhq/rlm/server/internal/failures"
 	"github.com/rlmhq/rlm/server/internal/files"
 	"github.com/rlmhq/rlm/server/internal/gate"
+	"github.com/rlmhq/rlm/server/internal/records"
 	"github.com/rlmhq/rlm/server/internal/runs"
+	"github.com/rlmhq/rlm/server/internal/wire"
 )
 
 // Options configure the wire.
 type Options struct {
 	Runs  *runs.Manager
 	Files *files.Files
+	// Quota bounds the conversations of a tenant, with its files and sessions.
+	Quota *records.Quota
 	DB    *sql.DB
 	// Long is the maximum size of a conversation that is answered directly, in bytes.
 	Long int
@@ -44,6 +41,9 @@ type API struct {
 	Options
 	begun   time.Time
 	directs directs
+	words   records.Beginnings // answers with an Idempotency-Key
+	talks   records.Beginnings // responses in a conversation
+	waiting waiting
 }
 
 // Routes returns the patterns of the wire, with the scope that each needs.
@@ -67,11 +67,24 @@ func (a *API) routes() map[string]route {
 		"DELETE /v1/responses/{id}":          {access.Run, a.deleteResponse},
 		"POST /v1/responses/{id}/cancel":     {access.Run, a.cancelResponse},
 		"GET /v1/responses/{id}/input_items": {access.Read, a.listInput},
-		"POST /v1/files":                     {access.Run, a.createFile},
-		"GET /v1/files":                      {access.Read, a.listFiles},
-		"GET /v1/files/{id}":                 {access.Read, a.getFile},
-		"GET /v1/files/{id}/content":         {access.Read, a.readFile},
-		"DELETE /v1/files/{id}":              {access.Run, a.deleteFile},
+		"POST /v1/responses/compact":         {access.Run, a.compact},
+		"POST /v1/responses/input_tokens":    {access.Run, a.countInput},
+
+		"POST /v1/conversations":                     {access.Run, a.createConversation},
+		"GET /v1/conversations/{id}":                 {access.Read, a.getConversation},
+		"POST /v1/conversations/{id}":                {access.Run, a.updateConversation},
+		"DELETE /v1/conversations/{id}":              {access.Run, a.deleteConversation},
+		"POST /v1/conversations/{id}/items":          {access.Run, a.addToConversation},
+		"GET /v1/conversations/{id}/items":           {access.Read, a.listConversation},
+		"GET /v1/conversations/{id}/items/{item}":    {access.Read, a.getConversationItem},
+		"DELETE /v1/conversations/{id}/items/{item}": {access.Run, a.deleteConversationItem},
+
+		"POST /v1/embeddings":        {access.Run, a.embed},
+		"POST /v1/files":             {access.Run, a.createFile},
+		"GET /v1/files":              {access.Read, a.listFiles},
+		"GET /v1/files/{id}":         {access.Read, a.getFile},
+		"GET /v1/files/{id}/content": {access.Read, a.readFile},
+		"DELETE /v1/files/{id}":      {access.Run, a.deleteFile},
 	}
 }
 
@@ -81,33 +94,23 @@ type route struct {
 	serve func(w http.ResponseWriter, r *http.Request) error
 }
 
+// Shared by all wires.
+var (
+	readJSON  = wire.ReadJSON
+	decode    = wire.Decode
+	writeJSON = wire.WriteJSON
+	marshal   = wire.Marshal
+)
+
 // New adds the wire to a mux.
 func New(o Options, mux gate.Mux) *API {
 	a := &API{Options: o, begun: time.Now(), directs: directs{all: map[string]*direct{}}}
+	fail := func(w http.ResponseWriter, _ *http.Request, err error) { WriteError(w, err) }
 	for pattern, one := range a.routes() {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			err := access.Need(r.Context(), one.scope)
-			if err == nil {
-				err = one.serve(w, r)
-			}
-			if err != nil {
-				a.fail(w, r, err)
-			}
-		})
+		mux.HandleFunc(pattern, wire.Handler(one.scope, one.serve, o.Log, fail))
 	}
 
 	return a
-}
-
-// fail sends an error, and logs it if it is not the client's.
-func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the client has gone away
-	}
-	if failures.Of(err).IsOurs() {
-		a.Log.Error("a request failed", "path", r.URL.Path, "error", err)
-	}
-	WriteError(w, err)
 }
 
 // wireError is an error in the form that OpenAI's clients read.
@@ -138,85 +141,34 @@ func describeError(e *problem.Error) map[string]wireError {
 	return map[string]wireError{"error": wire}
 }
 
-// WriteError sends an error in the form that OpenAI's clients read. They retry a request only if
-// that can help.
+// WriteError sends an error in the form that OpenAI's clients read.
 func WriteError(w http.ResponseWriter, err error) {
 	e := failures.Of(err)
-	e.SetHeader(w.Header())
-	if e.RetryAfter == 0 && e.Status != http.StatusBadGateway {
-		w.Header().Set("X-Should-Retry", "false")
-	}
+	wire.SetErrorHeader(w.Header(), e)
 	writeJSON(w, e.Status, describeError(e))
 }
 
-func writeJSON(w http.ResponseWriter, status int, value any) {
-	body, err := marshal(value)
-	if err != nil {
-		status, body = http.StatusInternalServerError, []byte(`{"error":{"message":"the server failed"}}`)
-	}
-	body = append(body, '\n')
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // fails if the client has gone away
-}
-
-// marshal encodes a value without escaping HTML characters.
-func marshal(value any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
-}
-
-// Bounds on what the decoder makes of a body: each message, part of a message or tool may become a
-// struct. Deeper values stay encoded.
-const (
-	maxValues   = 200_000
-	valuesDepth = 5
-)
-
-// readJSON decodes the body of a request. It ignores unknown members, because clients may send new
-// ones at any time.
-func readJSON(r *http.Request, into any) error {
-	body, err := io.ReadAll(r.Body) // the gate bounds it
-	if err != nil {
-		return err
-	}
-	if hostcall.CountValues(body, valuesDepth) > maxValues {
-		return problem.New(http.StatusRequestEntityTooLarge, "body_too_large",
-			"the body has too many values, more than %d: send fewer messages, or a file", maxValues)
-	}
-	return decode(body, into)
-}
-
-func decode(body []byte, into any) error {
-	err := json.Unmarshal(body, into)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return problem.Bad(wrong.Field, "%s is a %s, which it cannot be", wrong.Field, wrong.Value)
-	}
-
-	var known *problem.Error
-	if err != nil && !errors.As(err, &known) {
-		return problem.Bad("", "the body is not JSON: %v", err)
-	}
-	return err
-}
-
-// model is an entry of the list of models.
+// model is an entry of the list of models, with the members that clients of OpenAI read, and those
+// that clients of Anthropic read.
 type model struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	OwnedBy string `json:"owned_by"`
+
+	Type        string    `json:"type"`
+	DisplayName string    `json:"display_name"`
+	CreatedAt   time.Time `json:"created_at"`
 }
 
 const owner = "rlm"
 
 func (a *API) describeModel(profile string) model {
-	return model{ID: owner + "/" + profile, Object: "model", Created: a.begun.Unix(), OwnedBy: owner}
+	id := owner + "/" + profile
+	return model{
+		ID: id, Object: "model", Created: a.begun.Unix(), OwnedBy: owner,
+		Type: "model", DisplayName: id, CreatedAt: a.begun.UTC().Truncate(time.Second),
+	}
 }
 
 func (a *API) listModels(w http.ResponseWriter, _ *http.Request) error {
@@ -224,7 +176,11 @@ func (a *API) listModels(w http.ResponseWriter, _ *http.Request) error {
 	for _, name := range a.Runs.Names() {
 		all = append(all, a.describeModel(name))
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
+	list := fields{"object": "list", "data": all, "has_more": false, "first_id": nil, "last_id": nil}
+	if len(all) > 0 {
+		list["first_id"], list["last_id"] = all[0].ID, all[len(all)-1].ID
+	}
+	writeJSON(w, http.StatusOK, list)
 	return nil
 }
 
@@ -234,7 +190,7 @@ func (a *API) getModel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	profile, err := a.Runs.Profile(name)
+	profile, err := a.Runs.Answering(name)
 	if err != nil {
 		return err
 	}
@@ -263,7 +219,7 @@ type chatUsage struct {
 
 // details are data that only this server provides.
 type details struct {
-	Run    string  `json:"run,omitempty"` // of the native API
+	Run    string  `json:"run,omitempty"` // the run's ID in the native API
 	Status string  `json:"status,omitempty"`
 	Turns  int     `json:"turns,omitempty"`
 	Calls  int64   `json:"calls"`
@@ -275,13 +231,14 @@ type details struct {
 // answered is the answer of a run, or a direct answer.
 type answered struct {
 	text       string
+	isPlain    bool   // words, in spite of a contract
 	incomplete string // the reason, in OpenAI's terms, empty for a complete answer
 	calls      []call // to the client's functions
 	in, out    int64
 	details    details
 }
 
-// outcome returns the answer of a run that is over, or the error for the client.
+// outcome returns the answer of a run that has ended, or the error for the client.
 func outcome(r *runs.Record) (answered, error) {
 	a := answered{
 		in: r.Outcome.Spent.InputTokens, out: r.Outcome.Spent.OutputTokens,

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
 func TestALongMessageIsSplit(t *testing.T) {
@@ -55,8 +57,16 @@ var seeds = []string{
 		"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"}]},
 		"input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
 		{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"d"}]}]}`,
+	`{"model":"rlm/x","input":"hi","max_tokens":7.0,"tools":[{"type":"custom","name":"p","format":{"type":"text"}}]}`,
+	`{"model":"rlm/x","input":[{"type":"item_reference","id":"msg_a"},
+		{"type":"compaction","encrypted_content":"rlm1.YQ=="},
+		{"type":"custom_tool_call","call_id":"c","name":"p","input":"x"},
+		{"type":"custom_tool_call_output","call_id":"c","output":"d"}],"conversation":{"id":"conv_a"}}`,
 	`{"model":"rlm/","messages":[[]]}`, `[]`, `{"input":7}`,
 }
+
+// nowhere finds no item.
+func nowhere(_, param string) ([]turn, error) { return nil, problem.Bad(param, "there is no item") }
 
 // FuzzRequest reads bodies as each kind of request. An accepted request has a valid question for a
 // run or a model.
@@ -69,14 +79,14 @@ func FuzzRequest(f *testing.F) {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		var c chatRequest
 		if decode(body, &c) == nil {
-			if q, err := c.read(r); err == nil {
+			if q, err := c.read(r, nowhere); err == nil {
 				checkAsked(t, a, q)
 			}
 		}
 		var d responseRequest
 		if decode(body, &d) == nil {
 			d.resource()
-			if q, fresh, err := d.read(r); err == nil {
+			if q, fresh, err := d.read(r, nowhere); err == nil {
 				if q.turns = fresh; q.check("input") == nil {
 					checkAsked(t, a, q)
 				}
@@ -133,4 +143,28 @@ func FuzzReply(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAnIntegerMayBeWrittenAsAFloat(t *testing.T) {
+	for text, want := range map[string]whole{"7": 7, "7.0": 7, "1e3": 1000, "-2.0": -2} {
+		var n whole
+		if err := json.Unmarshal([]byte(text), &n); err != nil || n != want {
+			t.Errorf("%s is %d, %v", text, n, err)
+		}
+	}
+	for _, text := range []string{"7.5", "1e300", `"7"`, "[7]", "9007199254740994.0"} {
+		var n whole
+		if err := json.Unmarshal([]byte(text), &n); err == nil {
+			t.Errorf("%s is %d", text, n)
+		}
+	}
+}
+
+// TestLeavingReportsTheLastClient counts the clients of two runs.
+func TestLeavingReportsTheLastClient(t *testing.T) {
+	var w waiting
+	first, second, other := w.enter("run_a"), w.enter("run_a"), w.enter("run_b")
+	if first() || !second() || !other() || !w.enter("run_a")() {
+		t.Error("the clients are counted wrongly")
+	}
 }

@@ -20,6 +20,7 @@ type resource struct {
 	IncompleteDetails  *incomplete       `json:"incomplete_details"`
 	Model              string            `json:"model"`
 	PreviousResponseID *string           `json:"previous_response_id"`
+	Conversation       *conversationID   `json:"conversation,omitempty"`
 	Instructions       *string           `json:"instructions"`
 	Output             []item            `json:"output"`
 	Error              *failure          `json:"error"`
@@ -86,6 +87,9 @@ const (
 	kindCode       = "code_interpreter_call"
 	kindCall       = "function_call"
 	kindCallResult = "function_call_output"
+
+	kindCustomCall   = "custom_tool_call"
+	kindCustomResult = "custom_tool_call_output"
 )
 
 // item is a part of the output: a message, a turn of the root that ran code, or a call to a
@@ -94,7 +98,7 @@ type item struct {
 	ID     string
 	Type   string
 	Status string
-	Text   *string // of a message, nil before its content
+	Text   *string // a message's text, nil before its content
 	Code   string
 	Run    string // the owner of the sandbox
 	Logs   string
@@ -118,7 +122,7 @@ type logs struct {
 	Logs string `json:"logs"`
 }
 
-// messageItem, codeItem and callItem are the forms of an item on the wire.
+// messageItem, codeItem, callItem and customItem are the forms of an item on the wire.
 type messageItem struct {
 	ID      string       `json:"id"`
 	Type    string       `json:"type"`
@@ -145,17 +149,28 @@ type callItem struct {
 	Arguments string `json:"arguments"`
 }
 
+type customItem struct {
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Status string `json:"status"`
+	CallID string `json:"call_id"`
+	Name   string `json:"name"`
+	Input  string `json:"input"`
+}
+
 // MarshalJSON implements [json.Marshaler].
 func (i item) MarshalJSON() ([]byte, error) {
-	if i.Type == kindCode {
+	switch i.Type {
+	case kindCode:
 		outputs := []logs{}
 		if i.Logs != "" {
 			outputs = append(outputs, logs{"logs", i.Logs})
 		}
 		return marshal(codeItem{i.ID, i.Type, i.Status, i.Code, i.Run, outputs})
-	}
-	if i.Type == kindCall {
+	case kindCall:
 		return marshal(callItem{i.ID, i.Type, i.Status, i.Call.ID, i.Call.Name, i.Call.Arguments})
+	case kindCustomCall:
+		return marshal(customItem{i.ID, i.Type, i.Status, i.Call.ID, i.Call.Name, i.Call.Arguments})
 	}
 
 	content := []outputText{}
@@ -169,10 +184,18 @@ func (i item) MarshalJSON() ([]byte, error) {
 func (i *item) UnmarshalJSON(data []byte) error {
 	var m messageItem
 	var c callItem
-	if err := errors.Join(json.Unmarshal(data, &m), json.Unmarshal(data, &c)); err != nil {
+	var custom customItem
+	err := errors.Join(json.Unmarshal(data, &m), json.Unmarshal(data, &c), json.Unmarshal(data, &custom))
+	if err != nil {
 		return err
 	}
-	*i = item{ID: m.ID, Type: m.Type, Status: m.Status, Call: call{c.CallID, c.Name, c.Arguments}}
+	*i = item{ID: m.ID, Type: m.Type, Status: m.Status}
+	switch m.Type {
+	case kindCall:
+		i.Call = call{ID: c.CallID, Name: c.Name, Arguments: c.Arguments, kind: kindFunction}
+	case kindCustomCall:
+		i.Call = call{ID: c.CallID, Name: c.Name, Arguments: custom.Input, kind: kindCustom}
+	}
 	if len(m.Content) > 0 {
 		i.Text = &m.Content[0].Text
 	}
@@ -193,14 +216,14 @@ func (r *resource) text() string {
 // calls returns the calls to the client's functions.
 func (r *resource) calls() (all []call) {
 	for i := range r.Output {
-		if r.Output[i].Type == kindCall {
+		if one := r.Output[i].Type; one == kindCall || one == kindCustomCall {
 			all = append(all, r.Output[i].Call)
 		}
 	}
 	return all
 }
 
-// functions returns the functions in the request, nil for none.
+// functions returns the functions in the request, or nil if there are none.
 func (r *resource) functions() (*functions, error) {
 	s := shared{Tools: r.Tools, ToolChoice: r.ToolChoice, ParallelToolCalls: &r.ParallelToolCalls}
 	f, err := s.functions()

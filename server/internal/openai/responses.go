@@ -1,173 +1,24 @@
 package openai
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/rlmhq/rlm/internal/text/problem"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/server/internal/access"
 	"github.com/rlmhq/rlm/server/internal/gate"
-	"github.com/rlmhq/rlm/server/internal/runs"
 )
 
-// responseRequest is the body of POST /v1/responses.
-type responseRequest struct {
-	shared
-
-	Input              input           `json:"input"`
-	Instructions       string          `json:"instructions"`
-	PreviousResponseID string          `json:"previous_response_id"`
-	Conversation       json.RawMessage `json:"conversation"`
-	Background         bool            `json:"background"`
-	MaxOutputTokens    *int64          `json:"max_output_tokens"`
-	MaxToolCalls       *int64          `json:"max_tool_calls"`
-	Text               struct {
-		Format json.RawMessage `json:"format"`
-	} `json:"text"`
-	Reasoning *struct {
-		Effort string `json:"effort"`
-	} `json:"reasoning"`
-	SafetyIdentifier *string `json:"safety_identifier"`
-	PromptCacheKey   *string `json:"prompt_cache_key"`
-}
-
-// input is a text or a list of items.
-type input []inputItem
-
-type inputItem struct {
-	Type    string  `json:"type"`
-	Role    string  `json:"role"`
-	Content content `json:"content"`
-
-	// For a call to a client's function, and for its result.
-	CallID    string  `json:"call_id"`
-	Name      string  `json:"name"`
-	Arguments string  `json:"arguments"`
-	Output    content `json:"output"`
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (in *input) UnmarshalJSON(data []byte) error {
-	var text string
-	if json.Unmarshal(data, &text) == nil {
-		*in = input{{Role: "user", Content: content{{Type: "text", Text: text}}}}
-		return nil
+// before returns the messages before a request's own.
+func (a *API) before(ctx context.Context, tenant string, c *responseRequest) ([]turn, error) {
+	if c.Conversation.ID != "" {
+		return a.turnsOf(ctx, tenant, c.Conversation.ID)
 	}
-	return json.Unmarshal(data, (*[]inputItem)(in))
-}
-
-// turns returns the messages and calls among the items. It leaves out turns of the root that a
-// client sends back, because the answer contains what they found.
-func (in input) turns() (turns []turn, err error) {
-	for i := range in {
-		one, param := &in[i], fmt.Sprintf("input[%d]", i)
-		var t turn
-		switch one.Type {
-		case "", kindMessage:
-			t, err = one.Content.read(one.Role, param)
-		case kindCall:
-			t.Role = llm.RoleAssistant
-			t.Call = &earlierCall{one.Type, one.CallID, one.Name, one.Arguments}
-		case kindCallResult:
-			t, err = one.Output.read("user", param)
-			t.Call = &earlierCall{Type: one.Type, ID: one.CallID}
-		case kindCode, "reasoning":
-			continue
-		default:
-			return nil, problem.Bad("input",
-				"an item has the type %.40q: give messages, calls and their results", one.Type)
-		}
-		if err == nil && t.Call != nil && t.Call.ID == "" {
-			err = problem.Bad(param, "a %s has no call_id", one.Type)
-		}
-		if err != nil {
-			return nil, err
-		}
-		turns = append(turns, t)
-	}
-
-	return turns, nil
-}
-
-// read builds the request's question and the resource of its answer. Fresh are the messages that
-// the request adds.
-func (c *responseRequest) read(r *http.Request) (q *asked, fresh []turn, err error) {
-	q = &asked{background: c.Background}
-	switch {
-	case len(c.Conversation) > 0 && string(c.Conversation) != "null":
-		return nil, nil, problem.Bad("conversation", "this server has no conversations: use previous_response_id")
-	case c.Background && c.Store != nil && !*c.Store:
-		return nil, nil, problem.Bad("store", "a response in the background is stored: omit store")
-	}
-	if err := c.shared.read(r, q); err != nil {
-		return nil, nil, err
-	}
-	if fresh, err = c.Input.turns(); err != nil {
-		return nil, nil, err
-	}
-
-	q.System = c.Instructions
-	if c.Reasoning != nil {
-		q.sampling.ReasoningEffort = c.Reasoning.Effort
-	}
-	if err := q.readTokens(c.MaxOutputTokens, "max_output_tokens"); err != nil {
-		return nil, nil, err
-	}
-	if n := c.MaxToolCalls; n != nil {
-		if *n < 1 || *n > 1_000 {
-			return nil, nil, problem.Bad("max_tool_calls", "give 1 to 1000")
-		}
-		if q.MaxTurns == 0 || int(*n) < q.MaxTurns {
-			q.MaxTurns = int(*n)
-		}
-	}
-
-	if err := q.readText(c.Text.Format); err != nil {
-		return nil, nil, err
-	}
-	err = q.offer(&c.shared)
-	return q, fresh, err
-}
-
-// resource returns the resource of a response that has not begun.
-func (c *responseRequest) resource() resource {
-	one := 1.0
-	r := resource{
-		ID: runs.NewID("resp_"), Object: "response", CreatedAt: unixNow(), Status: "queued", Model: c.Model,
-		Output: []item{}, Tools: []tool{}, ToolChoice: json.RawMessage(`"auto"`), Truncation: "disabled",
-		ParallelToolCalls: c.ParallelToolCalls == nil || *c.ParallelToolCalls,
-		Text:              textSettings{json.RawMessage(`{"type":"text"}`)}, TopP: *cmp.Or(c.TopP, &one),
-		Temperature: *cmp.Or(c.Temperature, &one), MaxOutputTokens: c.MaxOutputTokens, MaxToolCalls: c.MaxToolCalls,
-		Store: c.Store == nil || *c.Store, Background: c.Background, ServiceTier: "default",
-		Metadata: c.Metadata, SafetyIdentifier: c.SafetyIdentifier, PromptCacheKey: c.PromptCacheKey,
-	}
-	r.Tools = append(r.Tools, c.Tools...)
-	if len(c.Text.Format) > 0 {
-		r.Text.Format = c.Text.Format
-	}
-	if len(c.ToolChoice) > 0 && string(c.ToolChoice) != "null" {
-		r.ToolChoice = c.ToolChoice
-	}
-
-	if c.Metadata == nil {
-		r.Metadata = map[string]string{}
-	}
-	if c.PreviousResponseID != "" {
-		r.PreviousResponseID = &c.PreviousResponseID
-	}
-	if c.Instructions != "" {
-		r.Instructions = &c.Instructions
-	}
-	if c.Reasoning != nil && c.Reasoning.Effort != "" {
-		r.Reasoning = &reasoning{Effort: &c.Reasoning.Effort}
-	}
-	return r
+	return a.earlier(ctx, tenant, c.PreviousResponseID)
 }
 
 // createResponse answers POST /v1/responses.
@@ -176,20 +27,54 @@ func (a *API) createResponse(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(r, &c); err != nil {
 		return err
 	}
-	q, fresh, err := c.read(r)
+	ctx, k := r.Context(), access.Caller(r.Context())
+	q, fresh, err := c.read(r, a.lookUp(ctx, k.Tenant))
 	if err != nil {
 		return err
 	}
+	for {
+		q.turns = fresh
+		err := a.respondOnce(w, r, &c, q)
+		if !errors.Is(err, errNoAnswer) {
+			return err
+		}
+	}
+}
+
+// respondOnce sends the response to a question: that of an earlier request with the same
+// Idempotency-Key, or a new one.
+func (a *API) respondOnce(w http.ResponseWriter, r *http.Request, c *responseRequest, q *asked) error {
 	ctx, k := r.Context(), access.Caller(r.Context())
-	if q.turns, err = a.earlier(ctx, k.Tenant, c.PreviousResponseID); err != nil {
+	row := &stored{resource: c.resource(), tenant: k.Tenant, previous: c.PreviousResponseID, input: q.turns}
+	leaveWord, err := a.words.Enter(ctx, k.Tenant, q.word)
+	if err != nil {
 		return err
 	}
-	q.turns = append(q.turns, fresh...)
+	defer leaveWord()
+	known, err := a.claimed(ctx, q, row)
+	if err != nil {
+		return err
+	}
+	if known != nil {
+		leaveWord()
+		return a.respondAgain(w, r, known, c.Stream)
+	}
+
+	leaveTalk, err := a.talks.Enter(ctx, k.Tenant, c.Conversation.ID)
+	if err != nil {
+		return err
+	}
+	defer leaveTalk()
+	row.begun = func() { leaveTalk(); leaveWord() }
+	before, err := a.before(ctx, k.Tenant, c)
+	if err != nil {
+		return err
+	}
+	q.turns = slices.Concat(before, row.input)
 	if err := q.check("input"); err != nil {
 		return err
 	}
 
-	row := &stored{resource: c.resource(), tenant: k.Tenant, previous: c.PreviousResponseID, input: fresh}
 	w.Header().Set(gate.ObjectHeader, row.ID)
 	if q.isDirect(a.Long) {
 		return a.respondDirectly(w, r, k, q, row, c.Stream)
@@ -208,29 +93,35 @@ func (a *API) respondByRun(
 	}
 
 	row.run = record.ID
-	if known, err := a.byRun(ctx, k.Tenant, record.ID); err != nil || known != nil {
-		if err != nil {
-			return err
-		}
-		row = known // the same request was sent before
-	} else if row.Store {
+	if row.Store {
+		row.word = "" // it belongs to the run
 		if err := a.insert(ctx, row); err != nil {
-			return errors.Join(err, a.Runs.Cancel(context.WithoutCancel(ctx), k.Tenant, record.ID))
+			return errors.Join(err, a.Runs.Abandon(context.WithoutCancel(ctx), k.Tenant, record.ID))
 		}
 	}
+	row.begun()
+	return a.followRun(w, r, row, isStream)
+}
 
+// followRun sends the response of a run at its end, or as it goes on. The run is canceled if its last
+// client goes away.
+func (a *API) followRun(w http.ResponseWriter, r *http.Request, row *stored, isStream bool) (err error) {
+	ctx := r.Context()
+	leave := a.waiting.enter(row.run)
+	defer func() {
+		if isLast := leave(); isLast && ctx.Err() != nil && !row.Background {
+			err = errors.Join(err, a.Runs.Abandon(context.WithoutCancel(ctx), row.tenant, row.run))
+		}
+	}()
 	switch {
 	case isStream:
 		err = a.stream(w, r, row, -1)
 	case row.Background:
-		return a.sendNow(w, r, row)
+		err = a.sendNow(w, r, row)
 	default:
-		if _, err = a.Runs.Wait(ctx, k.Tenant, row.run); err == nil {
-			return a.sendNow(w, r, row)
+		if _, err = a.Runs.Wait(ctx, row.tenant, row.run); err == nil {
+			err = a.sendNow(w, r, row)
 		}
-	}
-	if ctx.Err() != nil && !row.Background {
-		return errors.Join(err, a.Runs.Cancel(context.WithoutCancel(ctx), k.Tenant, row.run))
 	}
 	return err
 }
@@ -260,12 +151,13 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, row *stored, after 
 	var err error
 	if row.run != "" {
 		err = a.tellRun(r.Context(), t, row.tenant, row.run, out.flush)
-	} else {
-		if err = a.directs.wait(r.Context(), row.ID); err == nil {
-			row, err = a.stored(r.Context(), row.tenant, row.ID)
-		}
-		if err == nil {
-			err = t.tellWhole(&row.resource)
+	} else if err = t.beginAgain(&row.resource); err == nil {
+		_ = out.flush() // the next event reports the error, too
+		whole, failed := a.wholeOf(r.Context(), row)
+		if failed == nil {
+			err = t.tellRest(&whole.resource)
+		} else {
+			err = t.end(&answered{}, failed, unixNow())
 		}
 	}
 	if err == nil {
@@ -282,10 +174,10 @@ func (a *API) respondDirectly(
 	w http.ResponseWriter, r *http.Request, k access.Key, q *asked, row *stored, isStream bool,
 ) error {
 	if row.Background {
-		if err := a.insert(r.Context(), row); err != nil {
+		if err := a.answerLater(r.Context(), k, q, row); err != nil {
 			return err
 		}
-		a.answerLater(k, q, row)
+		row.begun()
 		if isStream {
 			return a.stream(w, r, row, -1)
 		}
@@ -294,7 +186,7 @@ func (a *API) respondDirectly(
 	}
 
 	t, ctx := &teller{resource: row.resource}, r.Context()
-	if row.Store {
+	if row.Store || row.word != "" {
 		inner, forget, err := a.keepNow(ctx, row, t)
 		if err != nil {
 			return err
@@ -302,6 +194,7 @@ func (a *API) respondDirectly(
 		defer forget()
 		ctx = inner
 	}
+	row.begun()
 	if isStream {
 		return a.streamDirect(ctx, w, k, q, t)
 	}
@@ -355,6 +248,11 @@ func (a *API) streamDirect(
 		}
 	}
 
+	ask.Accepted = func() {
+		if begin(); broken == nil {
+			broken = out.flush()
+		}
+	}
 	if len(q.Schema) == 0 {
 		ask.Stream = func(text string) {
 			if begin(); broken != nil {
@@ -376,6 +274,9 @@ func (a *API) streamDirect(
 	begin()
 	got := describeReply(&reply)
 	got.incomplete = incompleteOf(reply.Finish)
+	if sent := t.text(); sent != "" && reply.Finish == llm.FinishRefusal {
+		got.text = sent // not the explanation: the deltas cannot be taken back
+	}
 	if err == nil {
 		err = t.split(&got)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -11,55 +12,6 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/server/internal/runs"
 )
-
-// tool is a tool that a client offers to the model: the sandbox, which this server provides, or a
-// function of the client.
-type tool struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
-	Strict      *bool           `json:"strict"`
-}
-
-const kindFunction = "function"
-
-// UnmarshalJSON implements [json.Unmarshaler]. Chat completions nest the function in the object.
-func (t *tool) UnmarshalJSON(data []byte) error {
-	type plain tool
-	both := struct {
-		*plain
-
-		Function *plain `json:"function"`
-	}{(*plain)(t), nil}
-	if err := json.Unmarshal(data, &both); err != nil {
-		return err
-	}
-
-	if both.Function != nil {
-		kind := t.Type
-		*t = tool(*both.Function)
-		t.Type = kind
-	}
-	return nil
-}
-
-// MarshalJSON implements [json.Marshaler]. Clients check that all members of a function are
-// present.
-func (t tool) MarshalJSON() ([]byte, error) {
-	if t.Type != kindFunction {
-		return marshal(fields{"type": t.Type})
-	}
-
-	all := fields{"type": t.Type, "name": t.Name, "description": nil, "parameters": nil, "strict": t.Strict}
-	if t.Description != "" {
-		all["description"] = t.Description
-	}
-	if len(t.Parameters) > 0 {
-		all["parameters"] = t.Parameters
-	}
-	return marshal(all)
-}
 
 // format is the requested form of the answer, in chat completions, or in responses, which have the
 // schema without an object around it.
@@ -87,13 +39,36 @@ func (w *words) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(w))
 }
 
+// whole is an integer, which some clients write as 1.0.
+type whole int64
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *whole) UnmarshalJSON(data []byte) error {
+	text := string(data)
+	if text == "null" {
+		return nil
+	}
+	if exact, err := strconv.ParseInt(text, 10, 64); err == nil {
+		*n = whole(exact)
+		return nil
+	}
+
+	const most = 1 << 53 // a larger float may stand for several integers
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil || number != math.Trunc(number) || math.Abs(number) > most {
+		return &json.UnmarshalTypeError{Value: "number " + text[:min(len(text), 20)], Type: reflect.TypeFor[int64]()}
+	}
+	*n = whole(number)
+	return nil
+}
+
 // shared are the members that both kinds of requests have.
 type shared struct {
 	Model       string            `json:"model"`
 	Stream      bool              `json:"stream"`
 	Temperature *float64          `json:"temperature"`
 	TopP        *float64          `json:"top_p"`
-	Seed        *int64            `json:"seed"`
+	Seed        *whole            `json:"seed"`
 	Metadata    map[string]string `json:"metadata"`
 	Store       *bool             `json:"store"`
 
@@ -108,16 +83,16 @@ func (s *shared) read(r *http.Request, q *asked) (err error) {
 		return err
 	}
 
-	q.sampling.Temperature, q.sampling.TopP, q.sampling.Seed = s.Temperature, s.TopP, s.Seed
+	q.sampling.Temperature, q.sampling.TopP, q.sampling.Seed = s.Temperature, s.TopP, (*int64)(s.Seed)
 	q.word = r.Header.Get("Idempotency-Key")
 	for _, t := range s.Tools {
 		switch t.Type {
-		case kindFunction:
+		case kindFunction, kindCustom:
 		case "code_interpreter":
 			q.loop = true
 		default:
-			return problem.Bad("tools", "a tool has the type %.40q: this server has code_interpreter and function; "+
-				"give snippets other tools with rlm serve --tool or --mcp", t.Type)
+			return problem.Bad("tools", "a tool has the type %.40q: this server has code_interpreter, function and "+
+				"custom; give snippets other tools with rlm serve --tool or --mcp", t.Type)
 		}
 	}
 	if len(s.Metadata) > 16 {
@@ -198,7 +173,7 @@ func (q *asked) readText(raw json.RawMessage) error {
 }
 
 // readTokens reads the limit on the answer's tokens.
-func (q *asked) readTokens(n *int64, param string) error {
+func (q *asked) readTokens(n *whole, param string) error {
 	if n == nil {
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/text/problem"
@@ -23,7 +22,13 @@ type stored struct {
 	resource
 	tenant, run, previous string
 	input                 []turn
-	size                  int // of the row, in bytes
+	size                  int // the row's size in bytes
+
+	// Of a direct answer with an Idempotency-Key, before it is stored.
+	word   string
+	digest []byte
+
+	begun func() // called when the response is stored: others that name the same may begin
 }
 
 func (a *API) insert(ctx context.Context, row *stored) error {
@@ -36,10 +41,18 @@ func (a *API) insert(ctx context.Context, row *stored) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.DB.ExecContext(ctx, `INSERT INTO responses (id, tenant, run, previous, input, body, created)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		row.ID, row.tenant, row.run, row.previous, string(given), string(body), records.Time(time.Now()))
-	return err
+	return records.Within(ctx, a.DB, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO responses (id, tenant, run, previous, input, body, created)
+			VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			row.ID, row.tenant, row.run, row.previous, string(given), string(body), records.Time(time.Now()))
+		if err == nil && row.Conversation != nil {
+			err = addEntries(ctx, tx, row.tenant, row.Conversation.ID, []entry{{response: row.ID}}, []string{"{}"})
+		}
+		if err == nil && row.word != "" {
+			err = records.AddRepeated(ctx, tx, row.tenant, row.word, row.digest, row.ID)
+		}
+		return err
+	})
 }
 
 // update stores the current state of a response.
@@ -52,10 +65,11 @@ func (a *API) update(ctx context.Context, r *resource) error {
 	return err
 }
 
-// stored returns a response of a tenant.
+// stored returns a response of a tenant. A direct answer that is kept only for its Idempotency-Key
+// does not exist for the client.
 func (a *API) stored(ctx context.Context, tenant, id string) (*stored, error) {
 	row, err := a.find(ctx, tenant, `id = ?`, id)
-	if err == nil && row == nil {
+	if err == nil && (row == nil || !row.Store) {
 		err = problem.NotFound("response", id)
 	}
 	if err != nil {
@@ -71,27 +85,28 @@ func (a *API) stored(ctx context.Context, tenant, id string) (*stored, error) {
 	return row, nil
 }
 
-// byRun returns the response of a run, nil for none.
+// byRun returns the response of a run, or nil if there is none.
 func (a *API) byRun(ctx context.Context, tenant, run string) (*stored, error) {
 	return a.find(ctx, tenant, `run = ?`, run)
 }
 
-// find returns a response of a tenant, nil for none. It counts towards the request's memory.
+// find returns a response of a tenant, or nil if there is none. It counts towards the request's
+// memory.
 func (a *API) find(ctx context.Context, tenant, where string, arg any) (*stored, error) {
 	row, given, body := &stored{tenant: tenant}, "", ""
 	from := ` FROM responses WHERE tenant = ? AND ` + where
 	err := a.DB.QueryRowContext(ctx,
 		`SELECT octet_length(input) + octet_length(body)`+from, tenant, arg).Scan(&row.size)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil //nolint:nilnil // documented: none
-	}
 	if err == nil {
 		err = gate.Hold(ctx, row.size)
 	}
-
 	if err == nil {
 		err = a.DB.QueryRowContext(ctx, `SELECT run, previous, input, body`+from, tenant, arg).
 			Scan(&row.run, &row.previous, &given, &body)
+	}
+
+	if errors.Is(err, sql.ErrNoRows) { // it may be deleted between the two queries
+		return nil, nil //nolint:nilnil // documented: none
 	}
 	if err != nil {
 		return nil, err
@@ -131,6 +146,9 @@ func (a *API) earlier(ctx context.Context, tenant, id string) (turns []turn, err
 	return turns, nil
 }
 
+// codeGoesOn is the code of the error about a response that has no answer yet.
+const codeGoesOn = "response_in_progress"
+
 // answerOf returns the answer of a response: its text, and the calls that it requested.
 func (a *API) answerOf(ctx context.Context, row *stored) (answer []turn, err error) {
 	text, calls, isOver := row.text(), row.calls(), row.isOver()
@@ -146,16 +164,16 @@ func (a *API) answerOf(ctx context.Context, row *stored) (answer []turn, err err
 		text, calls, isOver = got.text, got.calls, record.IsOver()
 	}
 	if !isOver {
-		return nil, problem.Bad("previous_response_id", "response %s goes on: wait for its end", row.ID)
+		e := problem.Bad("previous_response_id", "response %s goes on: wait for its end", row.ID)
+		e.Code = codeGoesOn
+		return nil, e
 	}
 
 	if text != "" || len(calls) == 0 {
 		answer = append(answer, turn{Role: llm.RoleAssistant, Texts: []string{text}})
 	}
 	for _, c := range calls {
-		answer = append(answer, turn{
-			Role: llm.RoleAssistant, Call: &earlierCall{kindCall, c.ID, c.Name, c.Arguments},
-		})
+		answer = append(answer, c.turn())
 	}
 	return answer, nil
 }
@@ -182,8 +200,16 @@ func (a *API) deleteResponse(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) remove(ctx context.Context, id string) error {
-	_, err := a.DB.ExecContext(ctx, `DELETE FROM responses WHERE id = ?`, id)
-	return err
+	return records.Within(ctx, a.DB, func(tx *sql.Tx) error {
+		for _, from := range []string{
+			"responses WHERE id", "idempotency WHERE run", "conversation_entries WHERE response",
+		} {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM "+from+" = ?", id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // listInput answers GET /v1/responses/{id}/input_items.
@@ -195,17 +221,24 @@ func (a *API) listInput(w http.ResponseWriter, r *http.Request) error {
 
 	list := page[fields]{Object: "list", Data: []fields{}}
 	for i := range row.input {
-		list.Data = append(list.Data, row.input[i].describe(strconv.Itoa(i)+"_"+row.ID))
+		list.Data = append(list.Data, row.input[i].describe(row.inputID(i)))
 	}
 	writeJSON(w, http.StatusOK, list)
 	return nil
 }
 
-// describe returns a message as an item on the wire.
+// describe returns a message as an item on the wire, under an ID.
 func (t *turn) describe(id string) fields {
 	parts := []fields{}
 	for _, text := range t.Texts {
-		parts = append(parts, fields{"type": "input_text", "text": text})
+		part := fields{"type": "input_text", "text": text}
+		if t.Role == llm.RoleAssistant {
+			part = fields{"type": "output_text", "text": text, "annotations": []struct{}{}, "logprobs": []struct{}{}}
+		}
+		parts = append(parts, part)
+	}
+	for _, image := range t.Images {
+		parts = append(parts, fields{"type": "input_image", "detail": "auto", "image_url": addressOf(image)})
 	}
 	for _, f := range t.Files {
 		parts = append(parts, fields{"type": "input_file", "file_id": f.ID, "filename": f.Name})
@@ -215,13 +248,17 @@ func (t *turn) describe(id string) fields {
 	switch {
 	case c == nil:
 		return fields{
-			"id": "msg_" + id, "type": kindMessage, "status": "completed", "role": t.Role, "content": parts,
+			"id": id, "type": kindMessage, "status": "completed", "role": t.Role, "content": parts,
 		}
-	case c.Type == kindCall:
-		return fields{
-			"id": "fc_" + id, "type": c.Type, "status": "completed", "call_id": c.ID, "name": c.Name,
-			"arguments": c.Arguments,
-		}
+	case c.isResult():
+		return fields{"id": id, "type": c.Type, "status": "completed", "call_id": c.ID, "output": parts}
 	}
-	return fields{"id": "fc_" + id, "type": c.Type, "status": "completed", "call_id": c.ID, "output": parts}
+
+	input := "arguments"
+	if c.Type == kindCustomCall {
+		input = "input"
+	}
+	return fields{
+		"id": id, "type": c.Type, "status": "completed", "call_id": c.ID, "name": c.Name, input: c.Arguments,
+	}
 }

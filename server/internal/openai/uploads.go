@@ -31,8 +31,8 @@ func describeFile(f *files.File) file {
 
 // Limits on a form besides the file, in bytes.
 const (
-	maxField = 512      // of a field that is not a file
-	maxHead  = 16 << 10 // of the head of a field
+	maxField = 512      // maximum size of a field that is not a file
+	maxHead  = 16 << 10 // maximum size of a field's head
 )
 
 // form is a form with bounded field heads: the library's reader keeps up to 10 MiB of each in
@@ -46,7 +46,7 @@ type form struct {
 // headReader is a body that fails if a head in it is too long.
 type headReader struct {
 	io.Reader
-	left   int // of a head
+	left   int // bytes that a head may still have
 	inHead bool
 }
 

@@ -57,7 +57,7 @@ func enter(ctx context.Context, tx *sql.Tx, dir string) error {
 			bytes, created = info.Size(), info.ModTime()
 		}
 		if path.Base(name) == EventsFile {
-			if bytes == 0 { // of a run that never began
+			if bytes == 0 { // the run never began
 				continue
 			}
 			bytes = -1

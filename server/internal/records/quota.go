@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
-// Quota bounds the bytes of all files and sessions of a tenant, including those that arrive at the
+// Quota bounds the bytes of all files, sessions and conversations of a tenant, including those that arrive at the
 // same time. A bound of 0 means none. It is safe for concurrent use.
 type Quota struct {
 	db *sql.DB
@@ -61,7 +61,8 @@ func (q *Quota) check(ctx context.Context, a *arriving, tenant string, most, mor
 	used, err := Used(ctx, q.db, tenant)
 	if err == nil && used+a.bytes+more > most {
 		err = problem.New(http.StatusRequestEntityTooLarge, "quota_used_up",
-			"the key allows %d bytes for files and sessions, and %d are used: delete some", most, used+a.bytes)
+			"the key allows %d bytes for files, sessions and conversations, and %d are used: delete some",
+			most, used+a.bytes)
 	}
 	return err
 }
@@ -102,7 +103,7 @@ func (q *Quota) Arrive(tenant string, most int64) *Arrival {
 	return &Arrival{quota: q, tenant: tenant, most: most}
 }
 
-// arrivalStep is the number of bytes that are set aside at once.
+// arrivalStep is the number of bytes that are set aside in one step.
 const arrivalStep = 1 << 20
 
 // Grow makes sure that at least the given number of bytes is set aside. Close to the bound, it

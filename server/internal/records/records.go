@@ -2,7 +2,7 @@
 // packages that own these tables query it.
 //
 // It is one SQLite file in the data folder, which several processes may use at the same time: rlm
-// keys works beside a running server.
+// keys works alongside a running server.
 package records
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
 )
 
-// The database has its own folder, which hides the files that SQLite creates beside it.
+// The database has its own folder, which hides the files that SQLite creates next to it.
 const (
 	folder = "records"
 	file   = "serve.db"
@@ -34,13 +34,15 @@ const (
 var tables string
 
 // version is the version of the tables. A newer program upgrades them, an older one refuses them.
-const version = 4
+const version = 6
 
 // upgrades upgrade the tables from each version, the first from 1, to the next one.
 var upgrades = []string{
 	"ALTER TABLE spending ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;",
 	"", // sessions, a table that is created if missing
 	"", // contents and lost, tables that are created, and checksums of pages
+	"", // conversations, tables that are created if missing
+	"", // session_log, a table that is created if missing
 }
 
 // Open opens the database of a data folder and creates both if necessary. Only the user can read
@@ -214,10 +216,11 @@ func ReadTime(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// Used returns the bytes of all files and sessions of a tenant.
+// Used returns the bytes of all files, sessions and conversations of a tenant.
 func Used(ctx context.Context, db *sql.DB, tenant string) (bytes int64, err error) {
 	err = db.QueryRowContext(ctx, `SELECT
 		(SELECT coalesce(sum(bytes), 0) FROM files WHERE tenant = ?1) +
-		(SELECT coalesce(sum(bytes), 0) FROM sessions WHERE tenant = ?1)`, tenant).Scan(&bytes)
+		(SELECT coalesce(sum(bytes), 0) FROM sessions WHERE tenant = ?1) +
+		(SELECT coalesce(sum(bytes), 0) FROM conversations WHERE tenant = ?1)`, tenant).Scan(&bytes)
 	return bytes, err
 }

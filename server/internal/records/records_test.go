@@ -37,8 +37,8 @@ func TestTablesOfVersion1AreUpgraded(t *testing.T) {
 }
 
 // TestContentsOfVersion3AreEntered checks that the folder of an earlier program keeps its files,
-// contexts, states and snapshots, and that missing ones are noticed. What its killed server left
-// is deleted.
+// contexts, states and snapshots, and that missing ones are noticed. Leftovers of its killed server
+// are deleted.
 func TestContentsOfVersion3AreEntered(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(t.Context(), dir)

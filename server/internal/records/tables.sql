@@ -1,4 +1,4 @@
--- The tables of version 4. Columns are only ever added behind the others. Times are
+-- The tables of version 6. Columns are only ever added behind the others. Times are
 -- nanoseconds since 1970, 0 for none.
 
 CREATE TABLE IF NOT EXISTS keys (
@@ -50,7 +50,7 @@ CREATE TABLE IF NOT EXISTS idempotency (
 	tenant  TEXT NOT NULL,
 	word    TEXT NOT NULL, -- the client's
 	digest  BLOB NOT NULL, -- of the request
-	run     TEXT NOT NULL, -- or the session that it has made
+	run     TEXT NOT NULL, -- or the session or the direct answer that it has made
 	created INTEGER NOT NULL,
 	PRIMARY KEY (tenant, word)
 );
@@ -78,6 +78,28 @@ CREATE TABLE IF NOT EXISTS responses (
 
 CREATE INDEX IF NOT EXISTS responses_by_tenant ON responses (tenant, created DESC, id);
 
+CREATE TABLE IF NOT EXISTS conversations (
+	id       TEXT PRIMARY KEY,
+	tenant   TEXT NOT NULL,
+	metadata TEXT NOT NULL,    -- JSON
+	created  INTEGER NOT NULL,
+	used     INTEGER NOT NULL, -- when it grew last
+	bytes    INTEGER NOT NULL  -- of its items
+);
+
+CREATE TABLE IF NOT EXISTS conversation_entries (
+	conversation TEXT NOT NULL,
+	n            INTEGER NOT NULL, -- its place
+	item         TEXT NOT NULL,    -- the ID of a client's item, empty for a response
+	turn         TEXT NOT NULL,    -- JSON: the item
+	response     TEXT NOT NULL,    -- the ID of a response, empty for an item
+	created      INTEGER NOT NULL,
+	PRIMARY KEY (conversation, n)
+);
+
+CREATE INDEX IF NOT EXISTS entries_by_item ON conversation_entries (item);
+CREATE INDEX IF NOT EXISTS entries_by_response ON conversation_entries (response);
+
 CREATE TABLE IF NOT EXISTS sessions (
 	id       TEXT PRIMARY KEY,
 	tenant   TEXT NOT NULL,
@@ -86,7 +108,7 @@ CREATE TABLE IF NOT EXISTS sessions (
 	spec     TEXT NOT NULL,             -- JSON
 	digest   BLOB NOT NULL,             -- of the request that made it
 	standing TEXT NOT NULL,             -- JSON: as it was saved last
-	unsaved  INTEGER NOT NULL,          -- whether a snippet may have run since
+	unsaved  INTEGER NOT NULL,          -- 1 if a snippet may have run since, 2 if it is in session_log
 	bytes    INTEGER NOT NULL DEFAULT 0, -- of its folder
 	created  INTEGER NOT NULL,
 	used     INTEGER NOT NULL           -- when it was saved last
@@ -94,6 +116,14 @@ CREATE TABLE IF NOT EXISTS sessions (
 
 CREATE UNIQUE INDEX IF NOT EXISTS sessions_by_name ON sessions (tenant, name) WHERE name != '';
 CREATE INDEX IF NOT EXISTS sessions_by_tenant ON sessions (tenant, created DESC, id);
+
+-- What has changed sessions since they were saved.
+CREATE TABLE IF NOT EXISTS session_log (
+	session TEXT NOT NULL,
+	n       INTEGER NOT NULL, -- its place
+	entry   BLOB NOT NULL,    -- JSON
+	PRIMARY KEY (session, n)
+);
 
 CREATE TABLE IF NOT EXISTS contents (
 	path    TEXT PRIMARY KEY, -- of the file, below the data folder

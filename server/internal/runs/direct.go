@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -27,21 +29,32 @@ type Ask struct {
 	Stop []string
 	// USD is the maximum cost, 0 for the profile's bound.
 	USD float64
+	// Tools are functions that the model may call, in the form of the contract.
+	Tools []json.RawMessage
+	// OneCall asks for at most one call of them.
+	OneCall bool
+	// AllowWords accepts a reply in words, although there is a contract.
+	AllowWords bool
 	// Stream, if set, receives the text in pieces. An empty piece means that it starts over.
-	Stream func(piece string)
+	Stream func(piece string) `json:"-"`
+	// Accepted, if set, is called before the question waits for its turn and for the model: nothing
+	// but these can fail afterwards.
+	Accepted func() `json:"-"`
 }
 
 // Reply is the answer to an Ask.
 type Reply struct {
-	Text   string
-	Finish string
-	Usage  llm.Usage
-	Spent  ledger.Spending
+	Text string
+	// IsWords is true for words in place of the value that the contract asks for.
+	IsWords bool
+	Finish  string
+	Usage   llm.Usage
+	Spent   ledger.Spending
 }
 
 // Ask asks the profile's root model. The error is for the client.
 func (m *Manager) Ask(ctx context.Context, k access.Key, a Ask) (reply Reply, err error) {
-	profile, err := m.Profile(a.Profile)
+	profile, err := m.Answering(a.Profile)
 	if err != nil {
 		return reply, err
 	}
@@ -52,53 +65,40 @@ func (m *Manager) Ask(ctx context.Context, k access.Key, a Ask) (reply Reply, er
 	if err != nil {
 		return reply, err
 	}
-	request := a.request(profile, &model)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(m.life, func() { cancel(errDrained) })()
-
-	turn, err := m.enlist(m.directs, k.Tenant, false)
-	if err != nil {
-		return reply, err
+	response, spent, err := m.complete(ctx, k, &call{
+		profile: profile, model: &model, Request: a.request(profile, &model), usd: a.USD,
+		stream: a.Stream, accepted: a.Accepted,
+	})
+	reply = Reply{
+		Text: response.Text, Finish: cmp.Or(response.Finish, llm.FinishStop), Usage: response.Usage, Spent: spent,
 	}
-	defer turn.leave()
-	hold, err := m.Meter.Begin(ctx, &k, mostCost(&request, &model).USD)
-	if err != nil {
-		return reply, err
-	}
-	defer hold.Release()
-	if err := turn.enter(ctx); err != nil {
-		return reply, err
-	}
-
-	if err := checkCost(&request, &model, &k, least(profile.budget(&Spec{}).USD, a.USD), hold.USD); err != nil {
-		return reply, err
-	}
-	if wall := profile.budget(&Spec{}).Wall; wall > 0 {
-		limited, cancel := context.WithTimeout(ctx, wall)
-		defer cancel()
-		ctx = limited
-	}
-
-	// A call is not made unless its cost can be recorded. The client may go away meanwhile.
-	prepaid, err := hold.Prepay(context.WithoutCancel(ctx), mostCost(&request, &model))
-	if err != nil {
-		return reply, err
-	}
-	response, err := model.Provider.Complete(ctx, request, a.Stream)
-	reply = describeReply(&model, response, err)
-	m.settle(context.WithoutCancel(ctx), profile, prepaid, reply.Spent)
 	if err == nil {
-		err = checkReply(&reply, a.Schema)
+		err = checkReply(&reply, &a)
 	}
 	return reply, asProblem(err)
+}
+
+// CountInput estimates the tokens of a question.
+func (m *Manager) CountInput(ctx context.Context, a Ask) (int64, error) {
+	profile, err := m.Answering(a.Profile)
+	if err != nil {
+		return 0, err
+	}
+	model, err := profile.root()
+	if err != nil {
+		return 0, err
+	}
+	silent := llm.Func(func(llm.Request) (llm.Response, error) { return llm.Response{}, nil })
+	response, err := silent.Complete(ctx, a.request(profile, &model), nil)
+	return response.Usage.InputTokens, err
 }
 
 // request returns the request for the model.
 func (a *Ask) request(profile *Profile, model *llm.Model) llm.Request {
 	cfg := profile.Task.Config.WithDefaults()
 	request := llm.Request{
-		Model: model.ID, Messages: a.Messages, Schema: a.Schema, Sampling: a.Sampling, Stop: a.Stop,
+		Model: model.ID, Messages: a.Messages, Schema: a.Schema, Tools: a.Tools, OneCall: a.OneCall,
+		Sampling: a.Sampling, Stop: a.Stop,
 		MaxTokens: int(least(int64(cfg.MaxReply), int64(a.MaxTokens))),
 		Metadata:  llm.Metadata{Purpose: "direct"},
 	}
@@ -109,98 +109,34 @@ func (a *Ask) request(profile *Profile, model *llm.Model) llm.Request {
 	return request
 }
 
-// mostCost returns the maximum cost of a request, without the tokens. A token has at least one
-// byte; a picture counts as 4,000 tokens.
-func mostCost(r *llm.Request, model *llm.Model) ledger.Spending {
-	usage := llm.Usage{OutputTokens: int64(r.MaxTokens)}
-	for i := range r.Messages {
-		usage.InputTokens += int64(len(r.Messages[i].Content)) + 10 + 4_000*int64(len(r.Messages[i].Images))
-	}
-	usage.InputTokens += int64(len(r.Schema))
-	most := priceOf(model, usage)
-	most.InputTokens, most.OutputTokens = 0, 0 // they have not been counted
-	return most
-}
-
-// priceOf returns the cost of a call.
-func priceOf(model *llm.Model, usage llm.Usage) ledger.Spending {
-	usd, known := model.Facts.Cost(usage)
-	s := ledger.Spending{Calls: 1, InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, USD: usd}
-	if !known {
-		s.Unpriced = 1
-	}
-	return s
-}
-
-// checkCost refuses a request that may cost more than a budget, which is always possible for a
-// model without a price.
-func checkCost(r *llm.Request, model *llm.Model, k *access.Key, budget, left float64) error {
-	if budget == 0 && k.Limits.USD == 0 {
-		return nil
-	}
-	if _, known := model.Facts.Cost(llm.Usage{InputTokens: 1, OutputTokens: 1}); !known {
-		return problem.New(http.StatusUnprocessableEntity, "no_price",
-			"the model has no known price, so a budget in US dollars cannot hold: set rates in the profile")
-	}
-
-	cost := mostCost(r, model).USD
-	if most := least(budget, left); most > 0 && cost > most {
-		return problem.New(http.StatusTooManyRequests, "insufficient_quota",
-			"the answer may cost $%.4f, and $%.4f are left: send less, or allow fewer tokens", cost, most)
-	}
-	return nil
-}
-
-// describeReply makes the reply of a call, which may have failed and may still have cost
-// something.
-func describeReply(model *llm.Model, response llm.Response, err error) Reply {
-	reply := Reply{Text: response.Text, Finish: response.Finish, Usage: response.Usage}
-	var failed *llm.Error
-	if errors.As(err, &failed) {
-		reply.Usage = failed.Usage
-	}
-	if err == nil || reply.Usage != (llm.Usage{}) {
-		reply.Spent = priceOf(model, reply.Usage)
-	}
-	return reply
-}
-
-// settle charges a key for a direct answer. If the disk accepts no correction, the maximum cost
-// stays charged until there is space: the answer is paid for, so the client receives it.
-func (m *Manager) settle(ctx context.Context, profile *Profile, prepaid *access.Prepaid, cost ledger.Spending) {
-	if m.Charged != nil && cost != (ledger.Spending{}) {
-		m.Charged(profile.Name, cost)
-	}
-	err := prepaid.Settle(ctx, cost)
-	if err == nil {
-		return
-	}
-
-	m.Log.Error("cannot correct the charge of a direct answer", "error", err)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.unpaid = append(m.unpaid, unpaid{prepaid, cost})
-}
-
-// unpaid is the cost of a direct answer that the database could not record.
-type unpaid struct {
-	prepaid *access.Prepaid
-	cost    ledger.Spending
-}
-
 // checkReply makes the text satisfy its contract, or fails.
-func checkReply(reply *Reply, contract json.RawMessage) error {
-	if len(contract) == 0 || reply.Finish != llm.FinishStop {
+func checkReply(reply *Reply, a *Ask) error {
+	switch reply.Finish {
+	case llm.FinishStop, llm.FinishLength, llm.FinishRefusal:
+	default:
+		return problem.New(http.StatusBadGateway, "model_failed",
+			"the model's reply has the finish reason %.60q, so it is no answer: ask again", reply.Finish)
+	}
+	if reply.Finish == llm.FinishStop && len(a.Stop) == 0 && strings.TrimSpace(reply.Text) == "" {
+		return problem.New(http.StatusBadGateway, "model_failed", "the model's reply is empty: ask again")
+	}
+	if len(a.Schema) == 0 || reply.Finish != llm.FinishStop {
 		return nil
 	}
-	c, err := schema.Parse(contract)
+	c, err := schema.Parse(a.Schema)
 	if err != nil {
 		return err
 	}
 
-	value, violations, err := c.CheckReply(strings.TrimSpace(reply.Text))
-	if err == nil && len(violations) > 0 {
-		err = errors.New(violations[0].String())
+	value, err := meetContract(c, reply.Text)
+	if err != nil && len(a.Tools) > 0 {
+		if calls := readTextCalls(reply.Text, a.Tools); calls != nil {
+			value, err = meetContract(c, string(calls))
+		}
+	}
+	if err != nil && a.AllowWords && isWords(reply.Text) {
+		reply.IsWords = true
+		return nil
 	}
 	if err != nil {
 		return problem.New(http.StatusBadGateway, "contract_broken",
@@ -208,6 +144,22 @@ func checkReply(reply *Reply, contract json.RawMessage) error {
 	}
 	reply.Text = string(value)
 	return nil
+}
+
+// meetContract returns the value that a text has under a contract, or what is wrong with it.
+func meetContract(c *schema.Contract, text string) (json.RawMessage, error) {
+	value, violations, err := c.CheckReply(strings.TrimSpace(text))
+	if err == nil && len(violations) > 0 {
+		err = errors.New(violations[0].String())
+	}
+	return value, err
+}
+
+// isWords reports whether a reply is one in words. A failed attempt at the contract is none. Calls in
+// the model's own form that have no clear meaning are words, as with other servers.
+func isWords(text string) bool {
+	text = strings.TrimSpace(texts.DropThoughts(text))
+	return text != "" && !strings.Contains(text, `"calls"`)
 }
 
 // asProblem converts the error of a model call for the client.

@@ -18,28 +18,27 @@ import (
 	"github.com/rlmhq/rlm/server/internal/failures"
 )
 
-// stop ends a live run for a reason. The first one counts.
+// stop ends a live run for a reason. Only the first reason is kept.
 func (l *live) stop(why error) { l.cancel(why) }
 
 // drive runs a live run from the queue to its end.
 func (m *Manager) drive(l *live, turn *ticket, profile *Profile) {
 	begun := time.Now()
+	var outcome rlm.Outcome
 	err := turn.enter(l.ctx)
 	if err == nil {
 		err = m.setStatus(l.ctx, l.record.ID, StatusRunning, "")
-		var outcome rlm.Outcome
-		if err == nil {
-			outcome, err = m.answer(l, profile)
-		}
-		m.end(l, outcome, err)
-	} else {
-		m.end(l, rlm.Outcome{}, err)
 	}
-	turn.leave()
+	if err == nil {
+		outcome, err = m.answer(l, profile)
+	}
 
-	if m.Ended != nil {
+	m.conclude(l, outcome, err)
+	if m.Ended != nil { // before a client can see the end
 		m.Ended(profile.Name, l.record.Status, time.Since(begun))
 	}
+	m.keepEnd(l)
+	turn.leave()
 	l.cancel(nil)
 	close(l.done)
 }
@@ -138,9 +137,8 @@ func joinTexts(a, b string) string {
 	return a + b
 }
 
-// end records how a run ended.
-func (m *Manager) end(l *live, outcome rlm.Outcome, err error) {
-	ctx := context.WithoutCancel(l.ctx)
+// conclude decides how a run ended.
+func (m *Manager) conclude(l *live, outcome rlm.Outcome, err error) {
 	r := &l.record
 	r.Outcome, r.Ended = outcome, time.Now().UTC()
 	r.Status, r.Reason = string(outcome.Status), outcome.Reason
@@ -152,13 +150,18 @@ func (m *Manager) end(l *live, outcome rlm.Outcome, err error) {
 	case err != nil:
 		r.Status, r.Reason = string(ledger.StatusFailed), m.explain(r, err)
 	}
+}
 
-	spent := outcome.Spent
+// keepEnd records how a run ended, closes its events and settles what it cost.
+func (m *Manager) keepEnd(l *live) {
+	ctx := context.WithoutCancel(l.ctx)
+	r := &l.record
+	spent := r.Outcome.Spent
 	if known, failed := m.Engine.ShowRun(ctx, r.ID); failed == nil {
 		spent = known.Spent // including all that earlier processes paid
 	}
 	failed := m.finish(ctx, r, spent)
-	if err = errors.Join(l.events.close(), failed); err != nil {
+	if err := errors.Join(l.events.close(), failed); err != nil {
 		m.Log.Error("cannot keep the end of a run", "run", r.ID, "error", err)
 	}
 

@@ -58,7 +58,7 @@ type eventLog struct {
 
 	mu     sync.Mutex
 	file   *os.File // nil without a writer
-	size   int64    // of whole lines
+	size   int64    // size of the complete lines
 	count  int64
 	failed error
 	news   chan struct{} // closed by the next event, and by the end

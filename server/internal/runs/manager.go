@@ -40,7 +40,7 @@ type Options struct {
 	Log        *slog.Logger
 	// Charged, if set, is called with each charge.
 	Charged func(profile string, s ledger.Spending)
-	// Ended, if set, is called with the status of each ended run.
+	// Ended, if set, is called with the status of each run that ends, before a client can see the end.
 	Ended func(profile, status string, elapsed time.Duration)
 }
 
@@ -58,10 +58,11 @@ type Manager struct {
 	unkept []unkept // ends of runs, until the database records them
 	unpaid []unpaid // costs of direct answers, likewise
 	work   sync.WaitGroup
+	words  records.Beginnings // runs with an Idempotency-Key
 
 	changing sync.Mutex // held while an ended run is changed
 
-	life context.Context //nolint:containedctx // of direct answers, ends with Drain
+	life context.Context //nolint:containedctx // the context of direct answers; ends with Drain
 	kill context.CancelCauseFunc
 }
 
@@ -98,6 +99,9 @@ func New(o Options) *Manager {
 // NewID returns an unguessable ID with a prefix such as "run_".
 func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
+// IsID reports whether an ID is that of a run.
+func IsID(id string) bool { return strings.HasPrefix(id, "run_") }
+
 // folder returns the folder of a run, relative to the data folder.
 func folder(id string) string { return "runs/" + id }
 
@@ -109,7 +113,7 @@ func (m *Manager) eventsFile(id string) string {
 
 // Start begins a run of a key and returns its record. The error is for the client.
 func (m *Manager) Start(ctx context.Context, k access.Key, r Request) (Record, error) {
-	profile, err := m.Profile(r.Profile)
+	profile, err := m.Answering(r.Profile)
 	if err != nil {
 		return Record{}, err
 	}
@@ -117,6 +121,11 @@ func (m *Manager) Start(ctx context.Context, k access.Key, r Request) (Record, e
 		return Record{}, err
 	}
 	r.Profile = profile.Name
+	leave, err := m.words.Enter(ctx, k.Tenant, r.Idempotency)
+	if err != nil {
+		return Record{}, err
+	}
+	defer leave()
 	if known, err := m.repeated(ctx, k.Tenant, &r); err != nil || known != "" {
 		if err != nil {
 			return Record{}, err
@@ -137,7 +146,7 @@ func (m *Manager) Start(ctx context.Context, k access.Key, r Request) (Record, e
 func (m *Manager) admit(
 	ctx context.Context, k access.Key, record Record, isLeft bool, prepare func() error,
 ) error {
-	profile, err := m.Profile(record.Spec.Profile)
+	profile, err := m.Answering(record.Spec.Profile)
 	if err != nil {
 		return err
 	}
@@ -188,7 +197,7 @@ func (m *Manager) open(record Record, usd float64, prepare func() error) (l *liv
 	return l, nil
 }
 
-// live returns an active run, nil for none.
+// live returns an active run, or nil if there is none.
 func (m *Manager) live(id string) *live {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -218,7 +227,14 @@ func (m *Manager) Cancel(ctx context.Context, tenant, id string) error {
 	}
 }
 
-// Wait waits until a run of a tenant is over, and returns its record.
+// Abandon cancels a run of a tenant whose last client has gone away. Another request with its
+// Idempotency-Key begins a new run: a client whose connection broke sends it again.
+func (m *Manager) Abandon(ctx context.Context, tenant, id string) error {
+	_, err := m.db.ExecContext(ctx, `DELETE FROM idempotency WHERE tenant = ? AND run = ?`, tenant, id)
+	return errors.Join(err, m.Cancel(ctx, tenant, id))
+}
+
+// Wait waits until a run of a tenant ends, and returns its record.
 func (m *Manager) Wait(ctx context.Context, tenant, id string) (Record, error) {
 	if _, err := m.Get(ctx, tenant, id); err != nil {
 		return Record{}, err
@@ -235,7 +251,7 @@ func (m *Manager) Wait(ctx context.Context, tenant, id string) (Record, error) {
 }
 
 // Follow calls take with the number and the JSON of each event of a tenant's run after a number,
-// until the run is over. It calls idle whenever there are no more events yet.
+// until the run ends. It calls idle whenever there are no more events yet.
 func (m *Manager) Follow(
 	ctx context.Context, tenant, id string, after int64,
 	take func(n int64, event []byte) error, idle func() error,

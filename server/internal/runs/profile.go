@@ -46,21 +46,35 @@ func (m *Manager) Check(ctx context.Context) error {
 }
 
 func (m *Manager) check(ctx context.Context, p *Profile) error {
-	cfg := p.Task.Config.WithDefaults()
-	cfg.Open = m.Engine.Opener(p.Task.Policy)
-	err := cfg.Check()
 	if !validProfile.MatchString(p.Name) {
-		err = errors.Join(err, fmt.Errorf(
-			"%.40q cannot name a profile: use up to 32 lower-case letters, digits, dots and hyphens", p.Name))
+		return fmt.Errorf(
+			"%.40q cannot name a profile: use up to 32 lower-case letters, digits, dots and hyphens", p.Name)
 	}
 
+	cfg := p.Task.Config // without the default budget, so that models without a price can be used
+	cfg.Open = m.Engine.Opener(p.Task.Policy)
+	if !p.HasModel() {
+		err := cfg.Limits.Validate()
+		return nameProfile(p, err)
+	}
+	err := cfg.Check()
 	if err == nil {
 		err = ledger.CheckModels(ctx, cfg.Models, nil, p.models()...)
 	}
-	if err != nil {
-		return fmt.Errorf("profile %s: %w", p.Name, err)
+	return nameProfile(p, err)
+}
+
+// nameProfile adds the name of a profile to an error. Nil stays nil.
+func nameProfile(p *Profile, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("profile %s: %w", p.Name, err)
+}
+
+// HasModel reports whether the profile can answer. Without a model it only has sessions.
+func (p *Profile) HasModel() bool {
+	return p.Task.Config.Model != "" || len(p.Task.Config.DepthModels) > 0
 }
 
 // models returns the names of the profile's models.
@@ -100,10 +114,23 @@ func (m *Manager) Profile(name string) (*Profile, error) {
 	return nil, e
 }
 
-// Names returns the sorted names of the profiles.
+// Answering returns a profile that has a model, by name. The error is for the client.
+func (m *Manager) Answering(name string) (*Profile, error) {
+	p, err := m.Profile(name)
+	if err == nil && !p.HasModel() {
+		return nil, problem.New(http.StatusUnprocessableEntity, "no_model",
+			"this server has no model, so it runs code but answers no questions: "+
+				"start it with rlm serve --model PROVIDER/NAME; rlm models lists the models that it can have")
+	}
+	return p, err
+}
+
+// Names returns the sorted names of the profiles that have a model.
 func (m *Manager) Names() (names []string) {
-	for name := range m.profiles {
-		names = append(names, name)
+	for name, p := range m.profiles {
+		if p.HasModel() {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names

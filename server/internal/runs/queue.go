@@ -17,7 +17,7 @@ import (
 type lane struct {
 	what    string // the kind of work, for display
 	places  int
-	queue   *fairqueue.Queue // of the work that its tenant lets go first
+	queue   *fairqueue.Queue // holds the work that its tenant lets go first
 	waiting *shares.Pool
 
 	// Guarded by the manager.
@@ -49,7 +49,7 @@ type ticket struct {
 	isQueued, isRunning, isOver bool
 }
 
-// enlist gives a tenant a ticket, or refuses at once if the queue is full, or full for this
+// enlist gives a tenant a ticket, or refuses immediately if the queue is full, or full for this
 // tenant. Work that an earlier process left is never refused. Leave ends a ticket.
 func (m *Manager) enlist(l *lane, tenant string, isLeft bool) (*ticket, error) {
 	t := &ticket{manager: m, lane: l, tenant: tenant}

@@ -46,8 +46,8 @@ func running(all []*ticket) (n int) {
 	return n
 }
 
-// TestATenantThatFillsTheQueueLeavesPlaces checks that another tenant's work begins at once, as do
-// direct answers. A third tenant finds room in the queue.
+// TestATenantThatFillsTheQueueLeavesPlaces checks that another tenant's work begins immediately, as
+// do direct answers. A third tenant finds room in the queue.
 func TestATenantThatFillsTheQueueLeavesPlaces(t *testing.T) {
 	m := New(Options{AtOnce: 4, Queue: 16})
 	greedy := fill(t, m, m.runs, "greedy")
@@ -70,7 +70,7 @@ func TestATenantThatFillsTheQueueLeavesPlaces(t *testing.T) {
 	}
 }
 
-// TestOneTenantAloneHasAll: without keys, there are no others.
+// TestOneTenantAloneHasAll: without keys, there is only one tenant, which may use all places.
 func TestOneTenantAloneHasAll(t *testing.T) {
 	m := New(Options{AtOnce: 4, Queue: 16})
 	if all := fill(t, m, m.runs, access.Local.Tenant); len(all) != 20 || running(all) != 4 {
@@ -123,7 +123,7 @@ func TestTicketsComeInTurns(t *testing.T) {
 	})
 }
 
-// TestATicketThatGivesUpLeavesNothing has a client that goes away before its turn.
+// TestATicketThatGivesUpLeavesNothing uses a client that leaves before its turn.
 func TestATicketThatGivesUpLeavesNothing(t *testing.T) {
 	m := New(Options{AtOnce: 1, Queue: 2})
 	first := fill(t, m, m.runs, "a")

@@ -52,11 +52,11 @@ type Record struct {
 	Background bool
 	Status     string
 	Reason     string
-	Outcome    rlm.Outcome // of a run that has ended
+	Outcome    rlm.Outcome // set if the run has ended
 	Charged    ledger.Spending
 	Created    time.Time
 	Ended      time.Time
-	size       int // of the texts in the database, in bytes
+	size       int // size of the texts in the database, in bytes
 }
 
 // IsOver reports whether the run has ended, either for good or until a decision.

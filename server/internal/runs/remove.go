@@ -57,7 +57,7 @@ func (m *Manager) removeRunLog(ctx context.Context, id string) error {
 // expiredAtOnce is the number of runs that Expire reads at a time.
 const expiredAtOnce = 100
 
-// Expire deletes the runs that ended before a time, and older direct answers. Runs that wait for a
+// Expire deletes the runs that ended before a time, and older direct answers and conversations. Runs that wait for a
 // decision stay.
 func (m *Manager) Expire(ctx context.Context, before time.Time) error {
 	for {
@@ -76,8 +76,17 @@ func (m *Manager) Expire(ctx context.Context, before time.Time) error {
 		}
 	}
 
-	_, err := m.db.ExecContext(ctx, `DELETE FROM responses WHERE run = '' AND created < ?`, records.Time(before))
-	return err
+	for _, old := range []string{
+		`DELETE FROM responses WHERE run = '' AND created < ?`,
+		`DELETE FROM idempotency WHERE (run LIKE 'resp!_%' ESCAPE '!' OR run LIKE 'chatcmpl-%') AND created < ?`,
+		`DELETE FROM conversations WHERE used < ?`,
+		`DELETE FROM conversation_entries WHERE conversation NOT IN (SELECT id FROM conversations) AND created < ?`,
+	} {
+		if _, err := m.db.ExecContext(ctx, old, records.Time(before)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // expire deletes a run, unless it is active again.

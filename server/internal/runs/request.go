@@ -23,12 +23,14 @@ import (
 // Request requests a run.
 type Request struct {
 	Spec
-	// Contents are its contexts.
+	// Contents are the run's contexts.
 	Contents   []Content
 	Background bool
 	// Idempotency is the client's Idempotency-Key. A second request with the same key repeats the
 	// first.
 	Idempotency string
+	// Digest distinguishes requests with one Idempotency-Key, if set: otherwise the request itself does.
+	Digest []byte
 }
 
 // Content is a context: a text, or a copy of a content of the server.
@@ -45,7 +47,7 @@ const (
 	MaxContents = 100
 	MaxSchema   = 1 << 20
 	maxName     = 255
-	maxWord     = 255
+	MaxWord     = 255 // of an Idempotency-Key
 )
 
 // check refuses a request that no run could serve.
@@ -60,8 +62,8 @@ func (r *Request) check() error {
 		return problem.Bad("system", "the instructions have %d bytes, more than %d", len(r.System), MaxQuestion)
 	case len(r.Contents) > MaxContents:
 		return problem.Bad("contexts", "there are %d contexts, more than %d", len(r.Contents), MaxContents)
-	case len(r.Idempotency) > maxWord:
-		return problem.Bad("Idempotency-Key", "the header has %d bytes, more than %d", len(r.Idempotency), maxWord)
+	case len(r.Idempotency) > MaxWord:
+		return problem.Bad("Idempotency-Key", "the header has %d bytes, more than %d", len(r.Idempotency), MaxWord)
 	case r.MaxTurns < 0 || r.MaxTurns > 1_000:
 		return problem.Bad("max_turns", "give 1 to 1000 turns")
 	}
@@ -115,6 +117,9 @@ func CleanName(name string, i int) string {
 
 // digest distinguishes requests. It uses a file's name and size, because files never change.
 func (r *Request) digest() ([]byte, error) {
+	if r.Digest != nil {
+		return r.Digest, nil
+	}
 	sum := sha256.New()
 	if err := json.NewEncoder(sum).Encode(r.Spec); err != nil {
 		return nil, err

@@ -17,12 +17,11 @@ import (
 
 // TestEscapeThroughTheAPI attacks tier wasm as a client of a server whose sandboxes live in
 // workers. Each case opens sessions over HTTP and runs its snippets there. Cases that call
-// functions of their host do so over a WebSocket. The verdicts are those of the tier without a
-// server.
+// functions of their host use a WebSocket. The verdicts are those of the tier without a server.
 //
-// It leaves out the class contexts, because a client cannot name files of the server. Of the
-// classes whose attacks continue until a limit ends them, it runs every fifth case: the tier's own
-// test runs them all.
+// It leaves out the class contexts, because a client cannot name files of the server. In classes
+// whose attacks continue until a limit ends them, it runs every fifth case; the tier's own test
+// runs all of them.
 func TestEscapeThroughTheAPI(t *testing.T) {
 	skip.Short(t, "it runs hundreds of attacks")
 	skip.UnderRace(t)

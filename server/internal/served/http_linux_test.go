@@ -27,7 +27,7 @@ type apiTier struct {
 	tiers.Tier
 	*served
 	socket bool     // sessions are those of WebSockets, and may have functions
-	keys   []string // of tenants, who take turns: two sandboxes of one case have different keys
+	keys   []string // keys of tenants, who take turns: two sandboxes of one case have different keys
 	turn   atomic.Int64
 }
 

@@ -53,6 +53,12 @@ func (r *Request) check() error {
 		return problem.Bad("name", "%.120q cannot name a session: use up to 100 letters, digits, dots, "+
 			"underscores and hyphens, and begin with a letter or a digit", r.Name)
 	}
+	switch r.Durability {
+	case "", DurabilityKept, DurabilityIdle:
+	default:
+		return problem.Bad("durability", "%.40q is not a durability: give %s or %s", r.Durability, DurabilityKept,
+			DurabilityIdle)
+	}
 	return checkContents(r.Contents, 0)
 }
 
@@ -105,6 +111,11 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 		return Record{}, nil, err
 	}
 
+	leave, err := m.enter(ctx, k.Tenant, r.Name, r.Idempotency)
+	if err != nil {
+		return Record{}, nil, err
+	}
+	defer leave()
 	if known, err := m.repeated(ctx, k.Tenant, &r, digest, isDefault); err != nil || known.ID != "" {
 		return known, nil, err
 	}
@@ -141,6 +152,21 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 	return record, notes, m.asProblem(ctx, err)
 }
 
+// enter waits until no other request makes a session of the same name, or with the same
+// Idempotency-Key. Call leave when the session is made.
+func (m *Manager) enter(ctx context.Context, tenant, name, word string) (leave func(), err error) {
+	leaveWord, err := m.words.Enter(ctx, tenant, word)
+	if err != nil {
+		return nil, err
+	}
+	leaveName, err := m.naming.Enter(ctx, tenant, name)
+	if err != nil {
+		leaveWord()
+		return nil, err
+	}
+	return func() { leaveName(); leaveWord() }, nil
+}
+
 // idPrefix begins the ID of each session.
 const idPrefix = "sess_"
 
@@ -148,10 +174,12 @@ const idPrefix = "sess_"
 // snippet need not mark it.
 func (m *Manager) newRecord(k access.Key, name string, spec Spec) Record {
 	now := time.Now().UTC()
-	return Record{
+	r := Record{
 		ID: runs.NewID(idPrefix), Tenant: k.Tenant, Key: k.ID, Name: name, Spec: spec, Unsaved: true,
 		Created: now, Used: now,
 	}
+	r.Logged = m.keeps(&r)
+	return r
 }
 
 // repeated returns the session that an earlier request made, with an empty ID for none.
@@ -205,6 +233,7 @@ func (m *Manager) adopt(
 
 	l := &live{
 		id: record.ID, tenant: record.Tenant, record: record, isBusy: true, changes: 1, unsaved: time.Now(),
+		isKept: m.keeps(&record),
 	}
 	l.isUnsaved.Store(true)
 	ctx, l.cancel = context.WithCancelCause(ctx)

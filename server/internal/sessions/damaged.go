@@ -104,10 +104,14 @@ func (m *Manager) startOver(
 		}
 	}
 	if err == nil {
+		l.isKept = m.keeps(&l.record)
 		err = m.replaceSession(ctx, l, load)
 		if err != nil && !isOpen {
 			m.giveBack(l)
 		}
+	}
+	if err == nil && l.isKept {
+		err = m.saveInstead(context.WithoutCancel(ctx), l, "it began again")
 	}
 	return m.asProblem(ctx, err)
 }
@@ -147,6 +151,7 @@ func (m *Manager) Reset(ctx context.Context, tenant, id string) error {
 		})
 		if err == nil {
 			l.record.Standing, l.record.Unsaved, l.lost, l.kept = standing, false, lost, l.changes
+			l.log = logged{}
 		}
 		return err
 	})

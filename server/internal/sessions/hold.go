@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/server/internal/access"
 	"github.com/rlmhq/rlm/server/internal/connect"
 	"github.com/rlmhq/rlm/server/internal/runs"
@@ -43,6 +44,7 @@ func (h *Holder) Hold(ctx context.Context, r *connect.KeptRequest) (_ connect.Ke
 	record, notes, err := h.Create(ctx, h.Key, Request{
 		Name: r.Name, Contents: contentsOf(r.Contexts), Spec: Spec{
 			Profile: h.Profile, Limits: r.Limits, Policy: r.Policy, Deterministic: r.Deterministic, Out: r.Out,
+			Durability: r.Durability,
 		},
 	})
 	if err != nil {
@@ -59,6 +61,7 @@ func (h *Holder) Hold(ctx context.Context, r *connect.KeptRequest) (_ connect.Ke
 	}
 	if l.lost != nil {
 		notes = append(notes, l.lost.Reason)
+		l.log.gap = "the saved state has a loss that the client knows"
 	}
 	l.lost = nil
 	h.free(l)
@@ -112,7 +115,7 @@ type held struct {
 }
 
 // Enter implements [connect.Kept].
-func (h *held) Enter(ctx context.Context) (_ context.Context, _ *rlm.Session, leave func(), err error) {
+func (h *held) Enter(ctx context.Context) (_ context.Context, _ *rlm.Session, leave func() error, err error) {
 	l := h.l
 	h.mu.Lock()
 	switch {
@@ -132,17 +135,20 @@ func (h *held) Enter(ctx context.Context) (_ context.Context, _ *rlm.Session, le
 
 	l.using.Lock()
 	stop := context.AfterFunc(h.life, func() { cancel(errStopping) })
-	leave = func() {
+	var done *session.ChangeLog
+	leave = func() error {
 		stop()
 		if l.session != nil {
 			h.noteVariables(l)
 		}
+		failed := h.keep(ctx, l, done)
 		h.free(l)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		l.lastUse, l.cancel = time.Now(), nil
 		cancel(nil)
 		h.requests.Done()
+		return failed
 	}
 	if err = h.Quota.Check(ctx, l.tenant, h.Key.Limits.Files, 0); err == nil {
 		err = h.wake(ctx, l)
@@ -152,10 +158,11 @@ func (h *held) Enter(ctx context.Context) (_ context.Context, _ *rlm.Session, le
 	}
 	if err != nil {
 		err = h.asProblem(ctx, err)
-		leave()
+		_ = leave() // nothing has run
 		return nil, nil, nil, err
 	}
-	return ctx, l.session, leave, nil
+	done = l.changeLog()
+	return done.With(ctx), l.session, leave, nil
 }
 
 // Add implements [connect.Kept].

@@ -21,7 +21,9 @@ type Spec struct {
 	Policy        terms.Policy `json:"policy,omitzero"`
 	Deterministic bool         `json:"deterministic,omitempty"`
 	Out           bool         `json:"out,omitempty"`
-	Contexts      []Context    `json:"contexts,omitempty"`
+	// Durability is one of the durabilities, empty for that of the profile.
+	Durability string    `json:"durability,omitempty"`
+	Contexts   []Context `json:"contexts,omitempty"`
 }
 
 // Context is a context of a session. Its content is a file in the session's folder.
@@ -52,22 +54,42 @@ type Record struct {
 	ID, Tenant, Key, Name string
 	Spec                  Spec
 	Standing              Standing
-	// Unsaved reports that a snippet may have run after the session was saved.
-	Unsaved       bool
-	Created, Used time.Time
+	// Unsaved reports that a snippet may have run after the session was saved. Logged reports that
+	// the log has everything since then that a client knows of.
+	Unsaved, Logged bool
+	Created, Used   time.Time
 
 	digest []byte
+}
+
+// Values of the column unsaved.
+const (
+	unsavedNo     = 0
+	unsavedYes    = 1
+	unsavedLogged = 2
+)
+
+// unsaved returns the value of the column.
+func (r *Record) unsaved() int {
+	switch {
+	case !r.Unsaved:
+		return unsavedNo
+	case r.Logged:
+		return unsavedLogged
+	}
+	return unsavedYes
 }
 
 const recordColumns = `id, tenant, key, name, spec, digest, standing, unsaved, created, used`
 
 func scanRecord(row records.Row) (r Record, err error) {
 	var spec, standing string
-	var created, used int64
-	err = row.Scan(&r.ID, &r.Tenant, &r.Key, &r.Name, &spec, &r.digest, &standing, &r.Unsaved, &created, &used)
+	var unsaved, created, used int64
+	err = row.Scan(&r.ID, &r.Tenant, &r.Key, &r.Name, &spec, &r.digest, &standing, &unsaved, &created, &used)
 	if err != nil {
 		return r, err
 	}
+	r.Unsaved, r.Logged = unsaved != unsavedNo, unsaved == unsavedLogged
 
 	r.Created, r.Used = records.ReadTime(created), records.ReadTime(used)
 	err = errors.Join(json.Unmarshal([]byte(spec), &r.Spec), json.Unmarshal([]byte(standing), &r.Standing))
@@ -90,7 +112,7 @@ func (r *Record) insert(ctx context.Context, tx *sql.Tx, bytes int64) error {
 
 	_, err = tx.ExecContext(ctx, `INSERT INTO sessions (`+recordColumns+`, bytes)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.ID, r.Tenant, r.Key, r.Name, string(spec), r.digest, string(standing), r.Unsaved,
+		r.ID, r.Tenant, r.Key, r.Name, string(spec), r.digest, string(standing), r.unsaved(),
 		records.Time(r.Created), records.Time(r.Used), bytes)
 	return err
 }
@@ -183,6 +205,9 @@ func (m *Manager) count(ctx context.Context) (err error) {
 // delete deletes a session and all its data, and reports whether it existed.
 func (m *Manager) delete(ctx context.Context, id string) (was bool, err error) {
 	err = m.Contents.Remove(ctx, folder(id), func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM session_log WHERE session = ?`, id); err != nil {
+			return err
+		}
 		result, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE id = ?`, id)
 		if err != nil {
 			return err

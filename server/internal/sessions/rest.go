@@ -11,12 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/keep/snapshot"
 	"github.com/rlmhq/rlm/internal/plan/results"
 	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/server/internal/access"
 	"github.com/rlmhq/rlm/server/internal/contents"
 	"github.com/rlmhq/rlm/server/internal/failures"
@@ -29,7 +28,8 @@ import (
 const maxState = 256 << 20
 
 // takePlace gives a session a place among the open ones. If all are taken, the session that has
-// rested longest gives up its place. A tenant that has used up its share gives up one of its own.
+// rested longest gives up its place. If a tenant has used up its share, one of its own sessions
+// gives up its place.
 func (m *Manager) takePlace(l *live) error {
 	tried := map[*live]bool{}
 	for {
@@ -279,9 +279,14 @@ func (m *Manager) save(ctx context.Context, l *live) error {
 		return setStanding(ctx, tx, l.id, standing, more)
 	})
 	if err != nil {
+		l.log.gap = "saving the session failed" // or not: the commit may have succeeded
 		return err
 	}
 	l.record.Standing, l.record.Unsaved, l.kept = standing, false, l.changes
+	l.log = logged{}
+	if len(standing.Left) > 0 {
+		l.log.gap = "its saved state lacks values that it has"
+	}
 	l.isUnsaved.Store(false)
 	l.pinned.Store(len(standing.Left) > 0 || l.record.Spec.Out || l.record.Spec.Deterministic)
 	return nil
@@ -301,65 +306,19 @@ func splitLeft(all []tiers.Left) (values []tiers.Left, lost *tiers.Loss) {
 	return values, lost
 }
 
+// setStanding records a saved state, which includes what is in the log.
 func setStanding(ctx context.Context, tx *sql.Tx, id string, s Standing, more int64) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx,
-		`UPDATE sessions SET standing = ?, unsaved = 0, used = ?, bytes = bytes + ? WHERE id = ?`,
+	_, err = tx.ExecContext(ctx, `UPDATE sessions SET standing = ?1, unsaved = 0, used = ?2, bytes = bytes + ?3 -
+		(SELECT coalesce(sum(octet_length(entry)), 0) FROM session_log WHERE session = ?4) WHERE id = ?4`,
 		string(text), records.Time(time.Now()), more, id)
-	return err
-}
-
-// noteChange records on disk, before a snippet runs, that the saved state is out of date. The
-// caller holds using.
-func (m *Manager) noteChange(ctx context.Context, l *live) error {
-	l.changes++
-	if l.changes == l.kept+1 {
-		l.unsaved = time.Now()
-	}
-	if l.record.Unsaved {
-		return nil
-	}
-	_, err := m.DB.ExecContext(ctx, `UPDATE sessions SET unsaved = 1 WHERE id = ?`, l.id)
-	l.record.Unsaved = err == nil
-	l.isUnsaved.Store(l.record.Unsaved)
-	return err
-}
-
-// wake opens a session in its last saved state, unless it is open. The caller holds using.
-func (m *Manager) wake(ctx context.Context, l *live) error {
-	if l.session != nil {
-		return nil
-	}
-	r, err := m.Get(ctx, l.tenant, l.id) // it may have been deleted
-	if err != nil {
-		return err
-	}
-	if err := m.takePlace(l); err != nil {
-		return err
-	}
-
-	var lost *tiers.Loss
-	l.session, err = m.openSession(ctx, &r, l.functions)
 	if err == nil {
-		lost, err = m.restoreState(ctx, l.session, &r)
+		_, err = tx.ExecContext(ctx, `DELETE FROM session_log WHERE session = ?`, id)
 	}
-	if err != nil {
-		err = errors.Join(err, m.close(l))
-		m.giveBack(l)
-		return err
-	}
-	l.record, l.lost = r, lost
-	l.isUnsaved.Store(r.Unsaved)
-	if r.Unsaved {
-		l.changes++ // to save it again
-		l.unsaved = time.Now()
-		l.lost = results.JoinLosses(l.lost, newLoss("The session could not be kept as it was; it went back to its "+
-			"last saved state."))
-	}
-	return nil
+	return err
 }
 
 // written is a snapshot that does not count yet.
@@ -417,7 +376,7 @@ func (w *limitedWriter) Room() int64 { return 0 }
 // Write implements [io.Writer].
 func (w *limitedWriter) Write(data []byte) (int, error) {
 	if int64(len(data)) > w.left {
-		return 0, fmt.Errorf("the variables have more than %s: delete some", humanize.IBytes(maxState))
+		return 0, fmt.Errorf("the variables have more than %s: delete some", quantity.IBytes(maxState))
 	}
 	n, err := w.to.Write(data)
 	w.left -= int64(n)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/inputs"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/internal/text/problem"
 	"github.com/rlmhq/rlm/server/internal/contents"
 	"github.com/rlmhq/rlm/server/internal/records"
@@ -55,6 +56,8 @@ type Terms struct {
 	Limits        tiers.Limits
 	Policy        rlm.Policy
 	Deterministic bool
+	// Durability is that of sessions that request none, empty for DurabilityKept.
+	Durability string
 }
 
 const (
@@ -79,10 +82,13 @@ type Manager struct {
 	total  int
 	closed bool
 
+	words, naming records.Beginnings // sessions with an Idempotency-Key, and those with a name
+	log           writer
+
 	requests sync.WaitGroup
 	holders  sync.WaitGroup // connections
 	janitor  sync.WaitGroup
-	life     context.Context //nolint:containedctx // of all of these, ends with Drain
+	life     context.Context //nolint:containedctx // the context of all of these; ends with Drain
 	end      context.CancelCauseFunc
 }
 
@@ -96,7 +102,9 @@ type live struct {
 	isDeleted bool
 	hasPlace  bool
 	lastUse   time.Time
-	cancel    context.CancelCauseFunc // of the request, nil for none
+	cancel    context.CancelCauseFunc // cancels the request; nil for none
+	// cancelRepeat cancels the repetition of the log, which goes on without the client; nil for none.
+	cancelRepeat context.CancelCauseFunc
 
 	// pinned reports that it cannot be saved whole, isUnsaved that it has changed since it was
 	// saved.
@@ -109,7 +117,10 @@ type live struct {
 	session *rlm.Session
 	// functions are the functions of the connection that holds it.
 	functions []rlm.Function
+	enforced  []tiers.Enforcement // what the client knows about limits
 	record    Record
+	isKept    bool          // see Manager.keeps
+	log       logged        // empty if the session is saved
 	changes   int           // uses that may have changed it
 	kept      int           // changes that are saved
 	unsaved   time.Time     // when the first unsaved use began
@@ -258,8 +269,13 @@ func (m *Manager) use(
 	if err == nil && changes {
 		err = m.noteChange(ctx, l)
 	}
+	var done *session.ChangeLog
 	if err == nil {
-		err = f(ctx, l)
+		done = l.changeLog()
+		err = f(done.With(ctx), l)
+	}
+	if failed := m.keep(ctx, l, done); failed != nil {
+		err = failed
 	}
 	return m.asProblem(ctx, err)
 }
@@ -277,8 +293,14 @@ func (m *Manager) Interrupt(ctx context.Context, tenant, id string) error {
 func (m *Manager) stop(id string, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l := m.lives[id]; l != nil && l.cancel != nil {
-		l.cancel(why)
+	l := m.lives[id]
+	if l == nil {
+		return
+	}
+	for _, cancel := range []context.CancelCauseFunc{l.cancel, l.cancelRepeat} {
+		if cancel != nil {
+			cancel(why)
+		}
 	}
 }
 

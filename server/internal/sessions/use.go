@@ -83,7 +83,11 @@ func (m *Manager) run(ctx context.Context, l *live, snippet *snippets.Snippet) (
 	result, err := snippet.Run(ctx, m.Engine, l.session)
 	m.noteVariables(l)
 	if err == nil {
+		if l.lost != nil {
+			session.ChangeLogOf(ctx).Break("the saved state has a loss that this result reports")
+		}
 		result.Lost, l.lost = results.JoinLosses(l.lost, result.Lost), nil
+		result.OmitKnown(&l.enforced)
 	}
 	return result, err
 }
@@ -116,12 +120,19 @@ func (m *Manager) Variables(ctx context.Context, tenant, id string) ([]tiers.Var
 		return nil, err
 	}
 
-	if l := m.find(id); l != nil {
+	l := m.find(id)
+	if l == nil && r.Unsaved && r.Logged { // some may only be in the log
+		err = m.use(ctx, tenant, id, false, func(_ context.Context, woken *live) error {
+			l = woken
+			return nil
+		})
+	}
+	if l != nil {
 		if known := l.variables.Load(); known != nil {
 			return *known, nil
 		}
 	}
-	return r.Standing.Variables, nil
+	return r.Standing.Variables, err
 }
 
 // GetVariable returns the value of a variable, in the form of package wirevalue.
@@ -228,11 +239,14 @@ func (m *Manager) addContexts(
 
 	bytes := sizeOf(incoming)
 	err = m.Quota.Add(ctx, k.Tenant, k.Limits.Files, bytes, func() error {
-		return m.Contents.Keep(ctx, incoming, func(tx *sql.Tx) error { return setSpec(ctx, tx, r, bytes) })
+		return m.Contents.Keep(ctx, incoming, func(tx *sql.Tx) error {
+			return errors.Join(setSpec(ctx, tx, r, bytes), distrustLog(ctx, tx, r.ID))
+		})
 	})
 	if err != nil {
 		return err
 	}
+	l.record.Logged, r.Logged, l.log.gap = false, false, "contexts were added"
 	if err := l.session.AddContext(ctx, opened...); err != nil {
 		return errors.Join(badRequest("contexts", err), m.takeBack(context.WithoutCancel(ctx), l, incoming))
 	}
@@ -262,6 +276,11 @@ func (m *Manager) Fork(ctx context.Context, k access.Key, id, name, word string)
 	if err := request.check(); err != nil {
 		return fork, err
 	}
+	leave, err := m.enter(ctx, k.Tenant, name, word)
+	if err != nil {
+		return fork, err
+	}
+	defer leave()
 	digest := []byte("fork of " + id + " as " + name)
 	if word != "" {
 		known, err := m.repeated(ctx, k.Tenant, &Request{Idempotency: word}, digest, true)
@@ -299,7 +318,16 @@ func (m *Manager) Fork(ctx context.Context, k access.Key, id, name, word string)
 			}
 			f.variables.Store(l.variables.Load())
 			f.lost = l.lost
-			return m.insert(ctx, k, &f.record, incoming, word)
+			f.record.Logged = false // nothing of it is on the disk yet
+			if err = m.insert(ctx, k, &f.record, incoming, word); err != nil || !f.isKept {
+				return err
+			}
+			if err = m.saveInstead(ctx, f, "it is a copy of another session"); err != nil {
+				incoming = nil // delete removes them
+				_, failed := m.delete(context.WithoutCancel(ctx), f.id)
+				err = errors.Join(err, failed)
+			}
+			return err
 		})
 	})
 	return fork, err

@@ -47,7 +47,7 @@ func TestTenantsThatComeAndGoEndWithEqualShares(t *testing.T) {
 	}
 }
 
-func TestWhatIsGivenBackIsForgotten(t *testing.T) {
+func TestReturnedSharesAreForgotten(t *testing.T) {
 	p := New(10)
 	p.Take("a", 3)
 	p.TakeAlways("b", 20)

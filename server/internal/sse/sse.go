@@ -9,7 +9,7 @@ import (
 )
 
 // Heartbeat is the interval between comments while there is nothing to send.
-const Heartbeat = 15 * time.Second
+const Heartbeat = 5 * time.Second
 
 // Stream is a response that consists of events.
 type Stream struct {

@@ -84,7 +84,7 @@ func (s *served) List(ctx context.Context) (items []viewer.Item, err error) {
 func describe(r *runs.Record) viewer.Item {
 	item := viewer.Item{
 		ID: r.ID, Title: texts.Truncate(r.Spec.Question, maxTitle), Status: r.Status,
-		Calls: r.Charged.Calls, USD: r.Charged.USD, Changed: r.Created,
+		Calls: r.Charged.Calls, USD: r.Charged.USD, Unpriced: r.Charged.Unpriced, Changed: r.Created,
 	}
 	if !r.Ended.IsZero() {
 		item.Changed = r.Ended

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +22,9 @@ import (
 func withTestTimeout() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), time.Minute)
 }
+
+// withholds is true in a worker that withholds an answer.
+var withholds atomic.Bool
 
 // attack runs in a worker, instead of machine code that a snippet smuggled in. Its orders are
 // those of attacks. It returns "done" or the error.
@@ -73,7 +78,10 @@ func attack(order string) any {
 	case "hold":
 		holdProcessor()
 	case "withhold":
+		withholds.Store(true)
 		select {} // blocks only this answer: it answers other requests
+	case "withholds":
+		return attackResult{strconv.FormatBool(withholds.Load())}
 	case "kill":
 		err = unix.Kill(unix.Getpid(), unix.SIGKILL)
 	case "garbage":

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/snippet/hostcall"
 	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/internal/snippet/slots"
 	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/tiers"
@@ -23,13 +24,13 @@ import (
 
 // running is a snippet that runs in a worker. All requests of the worker for it pass through here.
 type running struct {
-	ctx     context.Context //nolint:containedctx // of the call of Run
+	ctx     context.Context //nolint:containedctx // the context of the call of Run
 	stop    context.CancelFunc
-	asked   context.Context //nolint:containedctx // of the request to the worker
+	asked   context.Context //nolint:containedctx // the context of the request to the worker
 	giveUp  context.CancelCauseFunc
 	begun   time.Time
 	worker  *worker
-	id      int64 // of the session in the worker
+	id      int64 // ID of the session in the worker
 	box     *sandbox
 	snippet int
 	job     tiers.Job
@@ -141,6 +142,10 @@ func (r *running) takeOutput(p outputParams) {
 			r.failed = fmt.Errorf("the writer for the output panicked: %v\n%s", wrong, debug.Stack())
 		}
 	}()
+	if p.IsEcho {
+		session.WriteEcho(to, p.Data)
+		return
+	}
 	_, _ = to.Write(p.Data) // documented: the snippet does not see errors of its output
 }
 

@@ -64,7 +64,7 @@ const (
 	CauseMemory   Cause = "memory"   // it exceeded its memory
 	CauseSilent   Cause = "silent"   // it did not answer
 	CauseStuck    Cause = "stuck"    // nothing could end a snippet in it
-	CauseProtocol Cause = "protocol" // it sent what no worker sends
+	CauseProtocol Cause = "protocol" // it sent an invalid message
 	CauseSignal   Cause = "signal"   // it was killed from outside, or by a fault of its code
 	CauseExit     Cause = "exit"     // it exited
 

@@ -91,8 +91,9 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 	}
 }
 
-// TestALossIsSaidAfterOtherUses: an export and a fork restore a session, too.
-func TestALossIsSaidAfterOtherUses(t *testing.T) {
+// TestALossIsReportedAfterOtherUses: if an export or a fork restores the session, the next result
+// still reports the loss.
+func TestALossIsReportedAfterOtherUses(t *testing.T) {
 	box := open(t, openTier(t, Options{SaveAfter: time.Hour}), tiers.Config{}).(*sandbox)
 	runSnippet(t, box, "n = 41")
 	box.worker.end(CauseProtocol, "a test")
@@ -127,7 +128,8 @@ func (s *sandbox) saveNow(t *testing.T) {
 	}
 }
 
-// TestASaveThatIsBrokenOffIsMadeLater: the caller gives up, or the worker ends.
+// TestASaveThatIsBrokenOffIsMadeLater: a save that ends early, because the caller gives up or the
+// worker ends, is repeated later.
 func TestASaveThatIsBrokenOffIsMadeLater(t *testing.T) {
 	box := open(t, openTier(t, Options{}), tiers.Config{}).(*sandbox)
 	save := func(ctx context.Context) bool {

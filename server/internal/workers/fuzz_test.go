@@ -116,8 +116,8 @@ func TestAWorkerCallsOnlyWhatIsOffered(t *testing.T) {
 	}
 }
 
-// TestWhatAWorkerSaysIsBounded sends long texts from a worker.
-func TestWhatAWorkerSaysIsBounded(t *testing.T) {
+// TestTextsOfAWorkerAreBounded sends long texts from a worker.
+func TestTextsOfAWorkerAreBounded(t *testing.T) {
 	long := strings.Repeat("x", maxException+1)
 	for name, r := range map[string]tiers.Result{
 		"exception": {Status: tiers.StatusRaised, Exception: &tiers.Exception{Traceback: long}},

@@ -202,6 +202,10 @@ func findText(ctx context.Context, in tiers.Input, p textRequest) (text *bigtext
 		}
 	}
 
+	if p.Page != nil {
+		picture, err := text.DrawPage(ctx, *p.Page, p.DPI)
+		return bigtext.FromBytes(text.Name(), picture), true, err
+	}
 	if p.Table != nil {
 		text, err = text.Table(ctx, *p.Table)
 	}

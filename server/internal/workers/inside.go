@@ -18,6 +18,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/attached"
 	"github.com/rlmhq/rlm/internal/machine/watchdog"
 	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/internal/wall/jail"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -37,8 +38,8 @@ const (
 	fileParts
 )
 
-// testHook is what a test runs in a worker instead of a snippet that took it over, and testSnippet
-// what it runs before a snippet.
+// Tests set these functions. testHook acts in a worker as a snippet that took it over; testSnippet
+// runs before a snippet.
 var (
 	testHook    func(order string) any
 	testSnippet func(source string)
@@ -254,4 +255,15 @@ func (w *inside) adopt(id int64, b *box) {
 	defer w.mu.Unlock()
 	b.id = id
 	w.boxes[id] = b
+}
+
+// tapeFor returns the tape that the server has ordered, nil for none.
+func tapeFor(p runParams) (*session.Tape, error) {
+	switch {
+	case !p.Taped:
+		return nil, nil //nolint:nilnil // there is none
+	case p.Tape == nil:
+		return session.NewTape(), nil
+	}
+	return session.ReadTape(p.Tape)
 }

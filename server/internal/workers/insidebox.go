@@ -28,7 +28,7 @@ type box struct {
 	inputs  *shared
 
 	mu     sync.Mutex
-	cancel context.CancelFunc // of the running snippet, nil for none
+	cancel context.CancelFunc // cancels the running snippet; nil for none
 	gate   *slots.Gate        // the same
 	over   int                // the last pause of an ended snippet
 	isTold bool               // the parent knows how limits are enforced
@@ -217,7 +217,11 @@ func (b *box) run(ctx context.Context, p runParams) (*result, error) {
 	if testSnippet != nil {
 		testSnippet(job.Source)
 	}
-	ran, err := b.sandbox.Run(ctx, job)
+	tape, err := tapeFor(p)
+	if err != nil {
+		return nil, err
+	}
+	ran, err := b.sandbox.Run(tape.With(ctx), job)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +230,7 @@ func (b *box) run(ctx context.Context, p runParams) (*result, error) {
 		ran.Enforced = nil
 	}
 	b.isTold = true
-	return encodeResult(&ran, func(one part) error {
+	return encodeResult(&ran, tape, func(one part) error {
 		one.Session = b.id
 		return b.worker.conn.Notify(methodPart, one)
 	})
@@ -240,8 +244,13 @@ type output struct {
 
 // Write implements io.Writer.
 func (o output) Write(data []byte) (int, error) {
-	err := o.worker.conn.Notify(methodOutput, outputParams{ofSession{o.id}, o.isError, data})
+	err := o.worker.conn.Notify(methodOutput, outputParams{ofSession{o.id}, o.isError, false, data})
 	return len(data), err
+}
+
+// WriteEcho implements tiers.EchoWriter.
+func (o output) WriteEcho(text []byte) {
+	_ = o.worker.conn.Notify(methodOutput, outputParams{ofSession{o.id}, false, true, text})
 }
 
 func (w *inside) fork(ctx context.Context, p forkParams) (none, error) {

@@ -68,7 +68,7 @@ func (b *box) receiveText(
 	switch {
 	case p.Original == nil && len(files) == 1:
 	case p.Original != nil && len(files) == 2:
-		original, err = bigtext.Receive(*p.Original, files[1], nil, nil)
+		original, err = bigtext.Receive(*p.Original, files[1], nil, nil, nil)
 		if err != nil {
 			return nil, errors.Join(err, files[0].Close())
 		}
@@ -81,7 +81,23 @@ func (b *box) receiveText(
 			rows := from
 			rows.Table = &table
 			return b.fetch(ctx, rows)
+		},
+		func(ctx context.Context, page, dpi int) ([]byte, error) {
+			picture := from
+			picture.Page, picture.DPI = &page, dpi
+			return b.fetchBytes(ctx, picture)
 		})
+}
+
+// fetchBytes asks the parent for a text, and copies its bytes.
+func (b *box) fetchBytes(ctx context.Context, from textRequest) ([]byte, error) {
+	text, err := b.fetch(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	defer text.Close()
+	data, err := text.Raw(0, text.Size())
+	return bytes.Clone(data), err
 }
 
 // fetch asks the parent for a text.

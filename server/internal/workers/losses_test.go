@@ -61,7 +61,7 @@ func TestALossIsSaidAfterErrors(t *testing.T) {
 	p.patience = 100 * time.Millisecond
 	kill(t, box)
 	p.mu.Lock()
-	p.strains["a"].notUntil = time.Now().Add(time.Hour)
+	p.backoffs["a"].notUntil = time.Now().Add(time.Hour)
 	if why, wait := p.obstacle("b"); wait > 0 {
 		t.Errorf("another tenant waits for %s: %s", wait, why)
 	}
@@ -75,7 +75,7 @@ func TestALossIsSaidAfterErrors(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	p.mu.Lock()
-	p.strains["a"].notUntil = time.Now()
+	p.backoffs["a"].notUntil = time.Now()
 	p.mu.Unlock()
 	p.patience = admitWithin
 	if r := runSnippet(t, box, "print('n' in globals())"); r.Stdout != "False\n" || r.Lost == nil ||

@@ -40,7 +40,7 @@ func machineMemory() int64 {
 }
 
 // groupMemory returns the lowest limit of a group and its ancestors. In a container, the path may
-// not be below the visible root; the root's limit counts then.
+// not be below the visible root; then the root's limit applies.
 func groupMemory(root, path, file string) int64 {
 	most := int64(math.MaxInt64)
 	for dir := filepath.Join(root, path); strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {

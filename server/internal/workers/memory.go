@@ -4,28 +4,30 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/snippet/slots"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
-// The memory of the workers has two bounds. A worker's own limit is what its sessions may use
-// together, so that no session below its limit ends the others; it grows with them. In addition, a
-// snippet begins only if all workers together have room for what it may still use; idle sessions,
-// for which the limits are irrelevant, leave to make room.
+// The memory of the workers has two bounds. A worker's own limit is the memory that its sessions
+// may use together, so that no session below its limit ends the others; it grows with them. In
+// addition, a snippet begins only if all workers together have room for what it may still use; idle
+// sessions, for which the limits are irrelevant, leave to make room. Saving a session takes a copy
+// of its pages, which counts as well.
 
 const (
-	// baseMemory is what a worker needs besides its sessions, in bytes.
+	// baseMemory is the memory that a worker needs besides its sessions, in bytes.
 	baseMemory = 128 << 20
-	// maxGarbage bounds the garbage in a worker, which is a small share of all memory.
+	// A worker may hold garbage of up to 1/garbageShare of all workers' memory, and at most maxGarbage
+	// bytes.
 	maxGarbage   = 64 << 20
 	garbageShare = 128
 	// leastMemory is the minimum with which a session can work.
 	leastMemory = 40 << 20
-	// spareMemory is what a snippet needs besides the memory of its interpreter.
+	// spareMemory is the memory that a snippet needs besides that of its interpreter.
 	spareMemory = 16 << 20
 	// memoryStep rounds the limits of workers, so that they rarely change.
 	memoryStep = 256 << 20
@@ -101,7 +103,7 @@ func (p *pool) lend(ctx context.Context, s *sandbox, need int64) error {
 			return !p.memory.isShareUsed(s.tenant, need) || w.isTaken && w.tenant == s.tenant
 		})
 		if leave != nil && leave.memory.Load() < s.held/2 {
-			leave = nil // a large session is not worth many small ones
+			leave = nil // one large session does not justify moving many small ones
 		}
 		p.mu.Unlock()
 
@@ -137,6 +139,47 @@ func (p *pool) relend(tenant string, bytes int64) {
 	p.memory.lend(tenant, bytes)
 }
 
+// tightWait bounds the wait of a save for another one. An eviction of sessions saves them, so it
+// waits, too.
+const tightWait = 5 * time.Second
+
+// errTight reports that a save found neither memory nor a turn.
+var errTight = errors.New("another session is being saved, and there is no memory for two")
+
+// lendForSave lends a save the memory for its copy of the pages, until giveBack. If there is no
+// room, such saves go on one at a time: see limitMemory. using is held.
+func (p *pool) lendForSave(ctx context.Context, s *sandbox) (giveBack func(), err error) {
+	need := min(s.held, maxPages)
+	p.measure(measureEvery)
+	if p.lendIfRoom(s.tenant, need) {
+		return func() { p.relend(s.tenant, -need) }, nil
+	}
+
+	select {
+	case p.tight <- struct{}{}:
+	case <-time.After(tightWait):
+		return nil, errTight
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	p.relend(s.tenant, need)
+	return func() {
+		p.relend(s.tenant, -need)
+		<-p.tight
+	}, nil
+}
+
+// lendIfRoom lends memory to a tenant, and reports whether there was room.
+func (p *pool) lendIfRoom(tenant string, bytes int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if bytes > p.memory.room(tenant) {
+		return false
+	}
+	p.memory.lend(tenant, bytes)
+	return true
+}
+
 // isShareUsed reports whether need bytes exceed the rest of a tenant's share.
 func (l *ledger) isShareUsed(tenant string, need int64) bool {
 	return need > l.share-l.used[tenant]-l.lent[tenant]
@@ -147,7 +190,7 @@ func (p *pool) explainRoom(s *sandbox, need int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := &p.memory
-	size := func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) } //nolint:gosec // not negative
+	size := quantity.IBytes[int64]
 
 	if l.isShareUsed(s.tenant, need) {
 		return fmt.Errorf("%w: the snippet may take %s, and sessions of this tenant hold %s of the %s that a tenant "+
@@ -218,7 +261,7 @@ func (p *pool) watchMemory() {
 			p.measure(0)
 		case largest != nil:
 			largest.end(CauseMemory, fmt.Sprintf("all workers together use more than %s, and it used most",
-				humanize.IBytes(uint64(p.memory.most)))) //nolint:gosec // not negative
+				quantity.IBytes(p.memory.most)))
 		}
 	}
 }

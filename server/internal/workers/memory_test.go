@@ -134,7 +134,7 @@ func TestASnippetWithoutMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// TestMemoryIsLentWhileASnippetComputes, but not while it waits for its host.
+// TestMemoryIsLentWhileASnippetComputes: the snippet has none while it waits for its host.
 func TestMemoryIsLentWhileASnippetComputes(t *testing.T) {
 	tier := openTier(t, Options{})
 	asked := make(chan struct{})

@@ -31,7 +31,7 @@ const (
 	methodPart   = "part"   // a notification
 )
 
-// token identifies files that were sent beside a message. Zero means none.
+// token identifies files that were sent along with a message. Zero means none.
 type token uint64
 
 // none is an answer without fields.
@@ -148,6 +148,8 @@ type runParams struct {
 	Seed       []byte         `json:"seed,omitempty"`
 	Began      time.Time      `json:"began,omitzero"`
 	Stream     bool           `json:"stream,omitempty"`
+	Taped      bool           `json:"taped,omitempty"` // see session.Tape.Order
+	Tape       []byte         `json:"tape,omitempty"`
 }
 
 // pauseParams identifies a pause of a snippet. The number increases within a session.
@@ -194,7 +196,7 @@ type saveResult struct {
 }
 
 type collectResult struct {
-	Bytes int64  `json:"bytes"` // of the tar stream in the scratch file
+	Bytes int64  `json:"bytes"` // size of the tar stream in the scratch file
 	Lost  string `json:"lost"`
 }
 
@@ -211,14 +213,16 @@ type callResult struct {
 	Value []byte `json:"value"`
 }
 
-// textRequest requests a file of an input: the input itself, a file in a directory, or the rows of
-// a table.
+// textRequest requests a file of an input: the input itself, a file in a directory, the rows of a
+// table, or the picture of a page.
 type textRequest struct {
 	ofSession
 	Input int    `json:"input"`
 	File  []byte `json:"file,omitempty"`
 	Bytes bool   `json:"bytes,omitempty"`
 	Table *int   `json:"table,omitempty"`
+	Page  *int   `json:"page,omitempty"`
+	DPI   int    `json:"dpi,omitempty"` // of the picture
 }
 
 type textResult struct {
@@ -228,6 +232,7 @@ type textResult struct {
 type outputParams struct {
 	ofSession
 	IsError bool   `json:"is_error,omitempty"`
+	IsEcho  bool   `json:"is_echo,omitempty"`
 	Data    []byte `json:"data"`
 }
 

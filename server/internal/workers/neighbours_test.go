@@ -132,8 +132,8 @@ func TestASilentWorkerLosesNothingThatIsSaved(t *testing.T) {
 	}
 }
 
-// TestAnEndlessSnippetTakesTurns has the only processor. It stops for the snippets of others, and
-// this time does not count against its limit.
+// TestAnEndlessSnippetTakesTurns runs an endless snippet on the only processor. It stops for the
+// snippets of others, and this time does not count against its limit.
 func TestAnEndlessSnippetTakesTurns(t *testing.T) {
 	tier := openTier(t, Options{})
 	ctx := slots.New(1, 100).With(t.Context())

@@ -145,8 +145,8 @@ func (s *sandbox) company() company {
 	return quiet
 }
 
-// separate makes the others leave a worker in which a session has become large: they move easily.
-// The caller does not hold mu.
+// separate makes the other sessions leave a worker in which one has become large: small ones are
+// easier to move. The caller does not hold mu.
 func (p *pool) separate(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +204,7 @@ func (p *pool) startOne(ctx context.Context) error {
 	case err != nil && ctx.Err() == nil:
 		p.starts.add(err.Error())
 	case err == nil && !isLate:
-		p.starts = strain{}
+		p.starts = backoff{}
 		p.workers[w] = struct{}{}
 		w.wasReady = true
 	}

@@ -29,12 +29,13 @@ type pool struct {
 	end      context.CancelFunc
 	watching sync.Once // starts watching the memory
 	helpers  sync.WaitGroup
+	tight    chan struct{} // holds a value during a save without room: see lendForSave
 
 	mu       sync.Mutex // guards what follows
 	workers  map[*worker]struct{}
 	starting int
-	starts   strain             // of the machine
-	strains  map[string]*strain // of tenants
+	starts   backoff             // of the machine
+	backoffs map[string]*backoff // of tenants
 	memory   ledger
 	changed  chan struct{}
 	closed   bool
@@ -45,7 +46,8 @@ type pool struct {
 func newPool(inner tiers.Tier, o Options) *pool {
 	p := &pool{
 		options: o, patience: admitWithin, inner: inner, workers: map[*worker]struct{}{}, changed: make(chan struct{}),
-		strains: map[string]*strain{}, memory: newLedger(o.Memory), ended: map[Cause]int64{},
+		backoffs: map[string]*backoff{}, memory: newLedger(o.Memory), ended: map[Cause]int64{},
+		tight: make(chan struct{}, 1),
 	}
 	p.life, p.end = context.WithCancel(context.Background())
 	return p

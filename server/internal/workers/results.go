@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -24,6 +25,7 @@ type result struct {
 	Enforced  []tiers.Enforcement `json:"enforced,omitempty"` // only with the first result of a session
 	Lost      *tiers.Loss         `json:"lost,omitempty"`
 	Variables []tiers.Variable    `json:"variables"`
+	Tape      *session.TapeReport `json:"tape,omitempty"`
 }
 
 type final struct {
@@ -72,10 +74,10 @@ const (
 const pieceBytes = 4 << 20
 
 // encodeResult sends the long parts, and returns the rest.
-func encodeResult(r *tiers.Result, send func(part) error) (*result, error) {
+func encodeResult(r *tiers.Result, tape *session.Tape, send func(part) error) (*result, error) {
 	out := &result{
 		Status: r.Status, Dropped: r.Dropped, Limit: r.Limit, Enforced: r.Enforced, Lost: r.Lost,
-		Variables: r.Variables,
+		Variables: r.Variables, Tape: tape.Report(),
 		Usage: usage{
 			int64(r.Usage.Wall), int64(r.Usage.Active), int64(r.Usage.HostWait), int64(r.Usage.Idle),
 			r.Usage.Fuel, r.Usage.PeakMemory, r.Usage.HostCalls, r.Usage.OutputBytes,

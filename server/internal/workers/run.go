@@ -24,6 +24,10 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
 	}
 
+	if err := session.TapeOf(ctx).Enter(s.name(), true); err != nil {
+		return tiers.Result{}, err
+	}
+
 	if err := s.checkInputs(); err != nil {
 		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
 	}
@@ -77,13 +81,15 @@ func (s *sandbox) begin(ctx context.Context, slot *slots.Slot, growth int64, job
 // runIn runs a snippet in the worker.
 func (s *sandbox) runIn(ctx context.Context, r *running) (tiers.Result, error) {
 	w, job := r.worker, r.job
+	tape := session.TapeOf(ctx)
+	isTaped, content := tape.Order()
 	told := make(chan struct{})
 	forgetStop := context.AfterFunc(ctx, func() { r.stopSnippet(); close(told) })
 
 	p := runParams{
 		ofSession: ofSession{r.id}, Language: job.Language, Source: []byte(job.Source), Rejectable: job.Rejectable,
 		Seed: job.Seed, Began: job.Began,
-		Stream: job.Stdout != nil || job.Stderr != nil,
+		Stream: job.Stdout != nil || job.Stderr != nil, Taped: isTaped, Tape: content,
 	}
 	var answer result
 	err := w.call(r.asked, methodRun, p, &answer)
@@ -105,6 +111,9 @@ func (s *sandbox) runIn(ctx context.Context, r *running) (tiers.Result, error) {
 	}
 	s.ordinal++
 	ended, err := answer.decode(r.parts, s.limits)
+	if err == nil {
+		err = tape.Adopt(answer.Tape)
+	}
 	if err != nil {
 		w.end(CauseProtocol, "it broke the protocol: "+err.Error())
 		<-w.gone
@@ -162,8 +171,8 @@ func (s *sandbox) explainError(ctx context.Context, err error) error {
 	return broken
 }
 
-// explainEnd returns the result of a snippet whose worker ended after the snippet had run for
-// took, beside the given number of others. The next use of the session restores it.
+// explainEnd returns the result of a snippet whose worker ended after the snippet had run for took,
+// alongside the given number of others. The next use of the session restores it.
 func (s *sandbox) explainEnd(
 	ctx context.Context, w *worker, beside int, took time.Duration,
 ) (tiers.Result, error) {

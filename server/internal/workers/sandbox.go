@@ -41,8 +41,8 @@ type sandbox struct {
 	// Guarded by using.
 	worker       *worker     // nil: only saved
 	id           int64       // in the worker
-	ordinal      int         // of the last snippet
-	pauses       int         // of its snippets, so far
+	ordinal      int         // number of the last snippet
+	pauses       int         // pauses of its snippets so far
 	before       int         // snippets that the current interpreter does not count
 	saved        *saved      // nil before the first save
 	added        []extension // since then
@@ -191,7 +191,7 @@ func (s *sandbox) revive(ctx context.Context) error {
 		s.pool.options.Log.Error("a session cannot go back to its saved state", "error", err)
 		_ = s.saved.close() // it is useless
 		s.saved, s.covered = nil, 0
-		s.lose("The saved state of the session does not fit any more; the session begins anew.")
+		s.lose("The saved state of the session does not fit any more; the session starts again, empty.")
 		err = s.open(ctx, nil)
 	}
 	if err != nil {
@@ -216,7 +216,7 @@ func (s *sandbox) noteEnd(why string) {
 	reason := why + "; the session "
 	switch left := s.saved.forgetLeft(); {
 	case s.saved == nil:
-		s.lose(reason + "begins anew.")
+		s.lose(reason + "starts again, empty.")
 	case left != "":
 		s.lost = session.JoinLosses(s.lost, &tiers.Loss{
 			Snippets: []int{}, Reason: reason + "went back to its last saved state, which lacks " + left + ".",

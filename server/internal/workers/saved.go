@@ -19,7 +19,7 @@ import (
 // saved is a state from which a session can be restored: the pages of its interpreter, with all
 // values, or else its variables.
 type saved struct {
-	cfg   tiers.Config // of the session at that time
+	cfg   tiers.Config // the session's configuration at that time
 	state tiers.State  // without Data if that is in a file
 	file  *os.File     // unlinked; nil for a small state
 	pages *os.File     // in memory, nil for a state of variables
@@ -66,7 +66,7 @@ func (s *sandbox) save(ctx context.Context) error {
 	return nil
 }
 
-// keep makes a state of the last snippet the state to restore. using is held.
+// keep makes a state after the last snippet the one to restore. using is held.
 func (s *sandbox) keep(kept *saved) {
 	_ = s.saved.close() // it was only read, and is not needed any more
 	kept.cfg = s.cfg
@@ -84,6 +84,11 @@ func (s *sandbox) savePages(ctx context.Context) (_ *saved, err error) {
 	if !s.pool.sharesParts() || s.held > 2*maxPages {
 		return nil, errNoPages
 	}
+	giveBack, err := s.pool.lendForSave(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
 	file, err := memoryFile()
 	if err != nil {
 		return nil, err
@@ -304,7 +309,7 @@ func (s *sandbox) saveIfNew(ctx context.Context) bool {
 
 // wasBrokenOff reports whether a save failed for a reason outside the session.
 func wasBrokenOff(err error) bool {
-	return errors.Is(err, errGone) || errors.Is(err, context.Canceled)
+	return errors.Is(err, errGone) || errors.Is(err, errTight) || errors.Is(err, context.Canceled)
 }
 
 // saveWithin bounds a save that no request waits for.

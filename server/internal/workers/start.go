@@ -6,7 +6,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Start puts a tier into workers. It returns an error if the tier cannot live in workers here.
+// Start makes a tier whose sandboxes run in worker processes. It returns an error if this machine
+// cannot run the tier in workers.
 func Start(ctx context.Context, tier tiers.Tier, o Options) (Tier, error) {
 	inWorkers, err := New(tier, o)
 	if err == nil {

@@ -8,9 +8,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/internal/snippet/labels"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/internal/wall/jail"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -37,7 +36,7 @@ func New(inner tiers.Tier, o Options) (Tier, error) {
 	if t.MostMemory() < leastMemory {
 		t.pool.end()
 		return nil, fmt.Errorf("all workers together may use %s of memory, too little for a session: give them more",
-			humanize.IBytes(uint64(o.Memory))) //nolint:gosec // above 0
+			quantity.IBytes(o.Memory))
 	}
 	return t, nil
 }

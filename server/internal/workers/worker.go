@@ -14,10 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
 	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/internal/wall/jail"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -36,7 +36,7 @@ type worker struct {
 	memory     atomic.Int64 // its memory, as last measured
 
 	resizing sync.Mutex   // held while limit changes
-	limit    atomic.Int64 // of its memory
+	limit    atomic.Int64 // limit of its memory
 
 	gone   chan struct{} // closed when it has ended and its sessions know
 	ending sync.Once
@@ -238,7 +238,7 @@ func (w *worker) explain(exit jail.Exit) {
 	switch {
 	case exit.OOM && w.cause != CauseMemory:
 		w.cause, w.reason = CauseMemory, fmt.Sprintf("out of memory: it may use %s",
-			humanize.IBytes(uint64(w.limit.Load()))) //nolint:gosec // above 0
+			quantity.IBytes(w.limit.Load()))
 	case w.reason != "":
 	case exit.Killed: // it had not ended
 		w.cause, w.reason = CauseProtocol, cmp.Or(w.broke, "it closed its connection")

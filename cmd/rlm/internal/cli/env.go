@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
@@ -17,19 +17,20 @@ import (
 
 // Env is the environment of a sub-command.
 type Env struct {
-	Life           context.Context //nolint:containedctx // of the command: its interruption ends opens of pipes
+	Life           context.Context //nolint:containedctx // the command's; its end interrupts opens of pipes
 	Stdin          io.Reader
 	Terminal       bool     // stdin is a terminal
 	Input          *os.File // stdin if it is a file, else nil
 	Stdout, Stderr io.Writer
+	noted          bool // stdin has unread data, and a note says so
 	raw            bool // control sequences may reach a terminal
 	Log            *slog.Logger
 	Settings       *config.Loaded
 	Interrupts     *Interrupts
-	Pause          func() (resume func()) // of the live view, nil for none
+	Pause          func() (resume func()) // pauses the live view; nil without one
 	Args           []string               // from the command line
 	Inject         []string               // headers for hosts, from a flag
-	Version        string                 // of the program
+	Version        string                 // the program's version
 	// functions are additional host functions for snippets. Only tests set them.
 	Functions []rlm.Function
 }
@@ -63,5 +64,5 @@ func IsTerminal(w any) bool {
 		w = l.w
 	}
 	f, ok := w.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
+	return ok && term.IsTerminal(int(f.Fd()))
 }

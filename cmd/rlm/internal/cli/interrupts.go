@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -17,13 +18,29 @@ type Interrupts struct {
 	late    func() // ends the process, nil if the command may take any time
 	grace   time.Duration
 	signals chan os.Signal
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
 	done    chan struct{}
+}
+
+// ErrInterrupted is the cause of a context that ends at a signal, or at Ctrl-C in a session.
+var ErrInterrupted error = interruptedError{}
+
+type interruptedError struct{}
+
+func (interruptedError) Error() string { return "interrupted" }
+
+func (interruptedError) Is(target error) bool { return target == context.Canceled }
+
+// EndEcho ends the line in which a terminal has shown ^C, so that the next note begins a line.
+func (e *Env) EndEcho() {
+	if e.Pause == nil && IsTerminal(e.Stderr) { // the live view clears its own line
+		_, _ = fmt.Fprintln(e.Stderr)
+	}
 }
 
 // Listen returns a context that ends at a signal.
 func Listen(ctx context.Context) (context.Context, *Interrupts) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	in := &Interrupts{signals: make(chan os.Signal, 1), cancel: cancel, done: make(chan struct{})}
 	signal.Notify(in.signals, os.Interrupt, syscall.SIGTERM)
 	go in.serve()
@@ -41,7 +58,7 @@ func (in *Interrupts) serve() {
 			continue
 		}
 
-		in.cancel()
+		in.cancel(ErrInterrupted)
 		if late != nil {
 			time.AfterFunc(grace, late) // after each signal: the first late ends the process
 		}
@@ -75,5 +92,5 @@ func (in *Interrupts) Stop() {
 	signal.Stop(in.signals)
 	close(in.signals)
 	<-in.done
-	in.cancel()
+	in.cancel(nil)
 }

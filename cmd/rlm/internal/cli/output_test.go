@@ -25,7 +25,7 @@ func TestOutputIsEscapedPieceByPiece(t *testing.T) {
 	}
 }
 
-// TestANoteIsOneLine has a variable whose name would start another note.
+// TestANoteIsOneLine uses a variable whose name would start another note.
 func TestANoteIsOneLine(t *testing.T) {
 	var stderr bytes.Buffer
 	e := &Env{Stderr: &stderr}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatDoesNotPrintIsEscaped(t *testing.T) {
+func TestControlCharactersAreEscaped(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain ünï 漢字 😀": "plain ünï 漢字 😀", "a\x1b[31mb": `a\x1b[31mb`, "a\nb\tc": `a\nb\tc`,
 		"\u202eevil": `\u202eevil`, "\xff": `\xff`,

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rlmhq/rlm/internal/data/openfile"
 )
@@ -20,12 +21,14 @@ type interruptReader struct {
 	ctx    context.Context //nolint:containedctx // Read has no parameter for it
 	source io.Reader
 	begin  sync.Once
+	begun  atomic.Bool
 	pipe   *io.PipeReader
 }
 
 // Read starts reading the source at its first call, so that unused stdin stays untouched.
 func (r *interruptReader) Read(p []byte) (int, error) {
 	r.begin.Do(func() {
+		r.begun.Store(true)
 		reader, writer := io.Pipe()
 		r.pipe = reader
 		go func() {
@@ -52,8 +55,8 @@ func ReadFile(e *Env, name string, limit int64, what string) (string, error) {
 	return ReadAll(file, limit, what+" "+name)
 }
 
-// Open opens a file that the command line names. A pipe may have no writer yet: an interrupt ends
-// the wait.
+// Open opens a file that the command line names. If a pipe has no writer yet, Open waits; an
+// interrupt ends the wait.
 func (e *Env) Open(name string) (*os.File, error) {
 	if IsPipe(name) {
 		return openfile.Pipe(e.Life, name)

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/pictures"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -108,7 +107,7 @@ func (g *Gallery) DrawAnswer() {
 
 // tell writes a note about an artefact that was not drawn.
 func (g *Gallery) tell(name string, one tiers.Artefact) {
-	what := fmt.Sprintf("%s (%s, %s)", name, one.Type, humanize.IBytes(uint64(len(one.Data))))
+	what := fmt.Sprintf("%s (%s, %s)", name, one.Type, quantity.IBytes(len(one.Data)))
 	if g.dir == "" {
 		g.note("made %s: keep it with --out DIR", what)
 		return

@@ -1,11 +1,13 @@
 package code
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,6 +16,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
+	"github.com/rlmhq/rlm/internal/data/tablesql"
 	mcptools "github.com/rlmhq/rlm/mcp/tools"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -33,6 +36,7 @@ type ExecFlags struct {
 	routing  wiring.LanguageFlag
 	Files    wiring.FileFlags
 	Tools    wiring.ToolFlags
+	queries  map[int]bool // the numbers of the snippets in SQL
 }
 
 // addCode adds the flags of all commands that accept code.
@@ -43,12 +47,13 @@ func (f *ExecFlags) addCode(flags *pflag.FlagSet) {
 	config.AddFlags(flags, config.In(config.Routing))
 }
 
-const execLong = `Run Python or Go in a sandbox, over contexts of any size.
+const execLong = `Run Python, Go or SQL in a sandbox, over contexts of any size.
 
 The first context is the variable ` + "`context`" + `; further contexts are context_1,
 context_2 and so on. A file up to 8 MiB is a str. A larger file behaves like a str,
 but is not loaded into memory. A directory is a mapping of relative paths to texts.
-In Go, the variables are Context, Context_1 and so on.
+In Go, the variables are Context, Context_1 and so on. SQL queries the contexts that
+are tables, by their names or those of their files.
 
 A snippet's output goes to stdout, followed by the value of FINAL(...). Several
 snippets run in order in one session, until one fails or calls FINAL.
@@ -62,11 +67,12 @@ func NewExec(e *cli.Env) *cobra.Command {
 	f := ExecFlags{Runs: true}
 	cmd := &cobra.Command{
 		Use:   "exec [-c CODE | FILE... | -]",
-		Short: "Run Python or Go in a sandbox, over contexts of any size",
+		Short: "Run Python, Go or SQL in a sandbox, over contexts of any size",
 		Long:  execLong,
 		Example: `  rlm exec -c 'print(sum(range(10)))'
   rlm exec --context server.log -c 'print(context.count("ERROR"))'
-  rlm exec --context notes/ prepare.py answer.py`,
+  rlm exec --context notes/ prepare.py answer.py
+  rlm exec --context sales.csv --lang sql -c 'select item, sum(price) from sales group by item'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := withEngine(cmd, e, &f, args, func(s *rlm.Session, jobs []tiers.Job) error {
 				notes, err := s.CheckContexts(cmd.Context())
@@ -76,8 +82,11 @@ func NewExec(e *cli.Env) *cobra.Command {
 				for _, text := range notes {
 					f.Note(e)("%s", text)
 				}
+				if !f.Contexts.UseStdin() {
+					defer e.NoteUnread(f.Note(e))
+				}
 				show := NewShown(e, &f)
-				return show.Finish(cmd.Context(), s, runAll(cmd.Context(), e, f, s, jobs, show))
+				return show.Finish(cmd.Context(), s, runAll(cmd.Context(), e, f, s, jobs, args, show))
 			})
 			if f.json {
 				return printFailure(cmd.Context(), e.Stdout, err)
@@ -117,8 +126,11 @@ func withEngine(
 	args []string,
 	use func(*rlm.Session, []tiers.Job) error,
 ) (err error) {
-	ctx := mcptools.NewAllowance(e.Settings.MaxToolCalls).In(cmd.Context())
+	ctx := mcptools.NewAllowance(e.Settings.MaxToolCalls).In(tablesql.WithNotes(cmd.Context(), f.Note(e)))
 	cmd.SetContext(ctx)
+	if err := f.checkHyphens(cmd.Flags(), e.Args); err != nil {
+		return cli.Usage(err)
+	}
 	jobs, err := f.readJobs(e, args)
 	if err != nil {
 		return cli.Usage(err)
@@ -140,10 +152,12 @@ func withEngine(
 		}
 	}
 	defer tools.Close()
+
 	cfg.Ask.Approve = tools.Approve
 	if cfg.Ask.Tools, err = tools.OfHost(); err != nil {
 		return cli.Usage(err)
 	}
+
 	session, kept, err := f.OpenSession(ctx, e, engine, tools, cfg)
 	if err != nil {
 		return err
@@ -151,11 +165,18 @@ func withEngine(
 	defer session.Close()
 	defer func() { err = cli.JoinExit(err, kept.Release()) }()
 
+	f.queries = map[int]bool{}
 	for i := range jobs {
+		if jobs[i].Language == wiring.SQL {
+			f.queries[i] = true
+			isValue := f.json && i == len(jobs)-1
+			jobs[i].Language, jobs[i].Source = tiers.Python, wiring.ShowQuery(jobs[i].Source, isValue)
+		}
 		if jobs[i].Language == "" {
 			jobs[i].Language = engine.Detect(ctx, jobs[i].Source)
 		}
 	}
+
 	err = use(session, jobs)
 	if f.Runs {
 		err = cli.JoinExit(err, errors.Join(tools.Known.Keep(ctx), kept.SaveAtEnd(ctx)))
@@ -171,6 +192,7 @@ func (f *ExecFlags) OpenSession(
 		session, err := wiring.OpenLoaded(ctx, engine, tools, cfg)
 		return session, nil, err
 	}
+
 	kept, err := wiring.OpenTalk(ctx, e, engine, f.Session, &f.Contexts, cfg, f.Note(e))
 	if err != nil {
 		return nil, nil, err
@@ -207,6 +229,9 @@ func (f *ExecFlags) readJobs(e *cli.Env, args []string) ([]tiers.Job, error) {
 	}
 
 	for _, name := range args {
+		if err := f.refuseData(name); err != nil {
+			return nil, err
+		}
 		source, err := f.readSource(e, name)
 		if err != nil {
 			return nil, err
@@ -231,6 +256,10 @@ func (f *ExecFlags) readSource(e *cli.Env, name string) (string, error) {
 			return "", fmt.Errorf("cannot read the code: %w", err)
 		}
 		defer file.Close()
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			return "", fmt.Errorf("cannot read the code: %s is a directory: to work on its files, pass --context %s",
+				name, name)
+		}
 		r = file
 	} else if f.Contexts.UseStdin() {
 		return "", errors.New("stdin cannot be both the code and a context: " +
@@ -240,6 +269,9 @@ func (f *ExecFlags) readSource(e *cli.Env, name string) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxSource+1))
 	if err != nil {
 		return "", fmt.Errorf("cannot read the code %s: %w", name, err)
+	}
+	if name == "-" && len(data) == 0 {
+		return "", errors.New("no code: stdin is empty: give -c CODE or a FILE")
 	}
 	if len(data) > maxSource {
 		return "", fmt.Errorf("the code %s is longer than %d MiB: pass data with --context", name,
@@ -277,14 +309,19 @@ func (f *ExecFlags) SessionConfig(e *cli.Env) (rlm.SessionConfig, error) {
 	return cfg, err
 }
 
-// runAll runs the snippets up to the first that fails or calls FINAL.
+// runAll runs the snippets up to the first that fails or calls FINAL. files are their names, or
+// none.
 func runAll(
-	ctx context.Context, e *cli.Env, f ExecFlags, session *rlm.Session, jobs []tiers.Job, show *Shown,
+	ctx context.Context, e *cli.Env, f ExecFlags, session *rlm.Session, jobs []tiers.Job,
+	files []string, show *Shown,
 ) error {
 	stdout, stderr := e.SnippetOutput()
-	for _, job := range jobs {
+	for i, job := range jobs {
 		if !f.json {
 			job.Stdout, job.Stderr = stdout, stderr
+			if f.Session == "" {
+				job.Stderr = &namedWarnings{w: stderr, files: files}
+			}
 		}
 		result, err := session.RunJob(ctx, job)
 		if f.explain && result.Plan != nil {
@@ -299,8 +336,26 @@ func runAll(
 		if stdout.Err != nil {
 			return cli.Broken(fmt.Errorf("cannot write the output: %w", stdout.Err))
 		}
+		file := ""
+		if i < len(files) {
+			file = files[i]
+		}
+		advice := cmp.Or(adviseOnContext(result.Result), adviseOnData(file, result.Result),
+			adviseOnModule(file, &result.Result))
+		if !f.json && f.Session == "" {
+			nameFiles(&result.Result, files)
+		}
+		if result.Exception != nil && f.queries[i] { // without the program around the query
+			result.Exception.Traceback = result.Exception.Message + "\n"
+		}
 		if err := show.Report(e.EndOutput(stdout, stderr), result); err != nil {
 			return err
+		}
+		if advice != "" {
+			f.Note(e)("%s", advice)
+		}
+		if isSyntaxError(result.Result) && looksLikeQuery.MatchString(job.Source) {
+			f.Note(e)("this is run as %s: if it is SQL, pass --lang sql", job.Language)
 		}
 		if code := ResultCode(result.Result); code != cli.ExitOK {
 			return cli.Exit(code, nil)

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 	"github.com/rlmhq/rlm/graph"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 const graphLong = `Load, query and convert knowledge graphs, without a model.
@@ -167,7 +167,7 @@ func (f *graphFlags) showStats(ctx context.Context, e *cli.Env, g *graph.Graph) 
 
 	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	show := func(name string, n int) {
-		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, humanize.Comma(int64(n)))
+		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, quantity.Comma(n))
 	}
 	show("nodes", s.Nodes)
 	show("relationships", s.Edges)

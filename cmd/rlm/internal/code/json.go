@@ -44,7 +44,7 @@ func printFailure(ctx context.Context, w io.Writer, err error) error {
 		Error:    exit.Err.Error(),
 	}
 	if ctx.Err() != nil {
-		out.Status, out.ExitCode = statusInterrupted, cli.ExitInterrupted
+		out.Status, out.ExitCode, out.Error = statusInterrupted, cli.ExitInterrupted, cli.ErrInterrupted.Error()
 	}
 
 	var refused *router.NoTierError

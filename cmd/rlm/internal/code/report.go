@@ -11,13 +11,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/internal/plan/results"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -28,6 +26,8 @@ type Shown struct {
 	gallery *Gallery
 	last    *results.Result // with --json: not printed yet, as files may be added
 	listed  map[string]bool // the files that --json has named
+	// enforced is the last enforcement of limits that --json printed.
+	enforced []tiers.Enforcement
 }
 
 // NewShown returns a printer of results, configured by the flags.
@@ -66,6 +66,7 @@ func (s *Shown) printLast() error {
 func (s *Shown) printJSON(r rlm.Result) error {
 	err := s.printLast()
 	s.last = results.Describe(r)
+	s.last.OmitKnown(&s.enforced)
 	if s.listed == nil {
 		s.listed = map[string]bool{}
 	}
@@ -86,7 +87,7 @@ func (s *Shown) Report(e *cli.Env, r rlm.Result) error {
 	note := f.Note(e)
 	if r.Moved != nil {
 		note("the session moved from tier %s to %s, with %s", r.Moved.From, r.Moved.To,
-			english.Plural(r.Moved.Report.Moved, "variable", ""))
+			quantity.Plural(r.Moved.Report.Moved, "variable", ""))
 		for _, left := range r.Moved.Report.Left {
 			note("left behind: %s (%s): %s", left.Name, left.Type, left.Reason)
 		}
@@ -131,7 +132,7 @@ func limitHint(r tiers.Result, c *config.Loaded) string {
 		return fmt.Sprintf(" (the snippet needed more than %s; raise --memory)", c.Text("memory"))
 	case tiers.LimitOutput:
 		return fmt.Sprintf(" (%s bytes more were written and dropped; raise --max-output)",
-			humanize.Comma(r.Dropped))
+			quantity.Comma(r.Dropped))
 	case tiers.LimitFuel:
 		return fmt.Sprintf(" (the snippet did more work than %d; raise --fuel)", c.Fuel)
 	case tiers.LimitHostCalls:

@@ -20,7 +20,7 @@ import (
 const (
 	maxFile     = 64 << 10
 	maxDepth    = 4
-	agentsDepth = 16 // of deepTypes: the contracts of agents are nested
+	agentsDepth = 16 // for deepTypes: the contracts of agents are nested
 	maxMistakes = 20 // reported mistakes
 )
 

@@ -42,8 +42,8 @@ func Named(keys ...string) func(Setting) bool {
 	return func(s Setting) bool { return slices.Contains(keys, s.Key) }
 }
 
-// AddFlags gives a command the flags of some settings. Their values are checked at once, and used
-// by Load.
+// AddFlags gives a command the flags of some settings. Their values are checked immediately, and
+// used by Load.
 func AddFlags(flags *pflag.FlagSet, pick func(Setting) bool) {
 	for _, s := range Settings(&Config{}) {
 		if s.NoFlag || !pick(s) {

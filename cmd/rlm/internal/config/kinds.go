@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/internal/text/spelling"
 )
 
@@ -174,7 +174,7 @@ func (s size) Set(text string) error {
 		return nil
 	}
 
-	n, err := humanize.ParseBytes(text)
+	n, err := quantity.ParseBytes(text)
 	// A comma would be dropped: 1,5GiB is not 15 GiB.
 	if err != nil || n == 0 || n > maxSize || strings.Contains(text, ",") {
 		return fmt.Errorf("%q: give a size above zero, such as 20000, 64KiB or 512MiB", text)
@@ -328,7 +328,7 @@ func (p pairs) setAll(all map[string]string) error {
 			return fmt.Errorf("one of the names is unknown: use %s", orList(p.names))
 		}
 		if all[name] == "" || (text{new(string)}).Set(all[name]) != nil {
-			return fmt.Errorf("the value of %s is empty or has control characters", name)
+			return fmt.Errorf("the value of %s is empty or contains control characters", name)
 		}
 	}
 

@@ -168,6 +168,14 @@ func UserFile() string {
 	return filepath.Join(dir, "rlm", "config.yaml")
 }
 
+// KeysFile returns the path of the file of rlm keys set, or "" without a home directory.
+func KeysFile() string {
+	if file := UserFile(); file != "" {
+		return filepath.Join(filepath.Dir(file), "keys.json")
+	}
+	return ""
+}
+
 // Loaded is the configuration in force.
 type Loaded struct {
 	Config

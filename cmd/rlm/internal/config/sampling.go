@@ -19,7 +19,7 @@ import (
 const unset = "default"
 
 // byDepth is a text for each depth; the last one also applies to all greater depths. Its text form
-// is separated by commas.
+// separates the values by commas.
 type byDepth struct {
 	to    *[]string
 	check func(string) error

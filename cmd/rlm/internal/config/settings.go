@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
 // Config holds the value of every setting.
@@ -60,6 +62,7 @@ type Config struct {
 	LargeOutput, ManyTraces, ManyNodes                              int64
 
 	LogLevel, Store string
+	NoKeep          bool
 	Pictures        string
 }
 
@@ -107,11 +110,8 @@ const most = 1 << 40
 // leastMemory, in bytes, is enough for a sandbox's interpreter and a few megabytes more.
 const leastMemory = 40 << 20
 
-// providers are the providers with configurable keys and addresses.
-var providers = []string{"anthropic", "azure", "litellm", "ollama", "openai", "openrouter", "vllm"}
-
-// Providers returns the names of the supported model providers.
-func Providers() []string { return slices.Clone(providers) }
+// providerNames are the providers with configurable keys and addresses.
+var providerNames = providers.Names()
 
 // The words that some settings accept.
 var (
@@ -205,9 +205,9 @@ func modelSettings(c *Config) []Setting {
 			"further models that snippets may name"),
 		row(Models, "default_provider", text{&c.DefaultProvider}, "openai",
 			"provider of model names without a provider"),
-		hideFlag(row(Models, "keys", pairs{&c.Keys, providers, hidden}, "",
+		hideFlag(row(Models, "keys", pairs{&c.Keys, providerNames, hidden}, "",
 			"API keys by provider; override the vendors' environment variables")),
-		hideFlag(row(Models, "base_urls", pairs{&c.BaseURLs, providers, address}, "",
+		hideFlag(row(Models, "base_urls", pairs{&c.BaseURLs, providerNames, address}, "",
 			"server addresses by provider; override the vendors' environment variables")),
 		row(Models, "prices", text{&c.Prices}, "",
 			"price table file that overrides the built-in prices"),
@@ -363,6 +363,8 @@ func programSettings(c *Config) []Setting {
 			"lowest level to log on stderr: trace, debug, info, warn, error"),
 		row(Program, "store", text{&c.Store}, "",
 			"folder that keeps named runs and sessions, or none (default: rlm/store in the user's folder for state)"),
+		row(Program, "no_keep", toggle{&c.NoKeep}, "false",
+			"do not keep the run in the store; otherwise the last 20 runs without --name stay there"),
 		row(Program, "pictures", choice{&c.Pictures, pictureWays}, "auto",
 			"how to draw pictures on a terminal: auto, kitty, iterm, sixel, none"),
 	}

@@ -48,8 +48,8 @@ func readVariables(environ []string) (layer, error) {
 	return l, errors.Join(errs...)
 }
 
-// variablesOf returns the variables of an environment that have a value. The last duplicate
-// counts. Windows has entries without a name.
+// variablesOf returns the variables of an environment that have a value. The last duplicate wins.
+// Windows has entries without a name.
 func variablesOf(environ []string) map[string]string {
 	all := map[string]string{}
 	for _, entry := range environ {

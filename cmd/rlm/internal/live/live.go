@@ -9,10 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 )
@@ -100,6 +99,7 @@ func (v *View) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.erase()
+	_, _ = fmt.Fprint(v.w, "\r\x1b[J") // what the terminal itself has shown, such as ^C
 	v.screen = nil
 }
 
@@ -278,9 +278,9 @@ func (n *liveNode) apply(e ledger.Event) string {
 		}
 		return text
 	case ledger.EventLoopEnded:
-		return fmt.Sprintf("%s in %s: %s", e.Status, took(), cli.Shorten(e.Text+e.Error, 100))
+		return fmt.Sprintf("%s in %s: %s", nameEnding(e.Status), took(), cli.Shorten(e.Text+e.Error, 100))
 	case ledger.EventRunEnded:
-		return fmt.Sprintf("%s in %s%s", e.Status, took(), UsedText(e))
+		return fmt.Sprintf("%s in %s%s", nameEnding(e.Status), took(), UsedText(e))
 	case ledger.EventWaiting:
 		n.waits = fmt.Sprintf("waiting for %s: %s", cli.Escape(e.Model), cli.Shorten(e.Error, 200))
 		n.waitBegun, n.waitLimit = e.Time.Add(-e.Elapsed), e.Limit
@@ -330,6 +330,22 @@ func describeEvent(e ledger.Event) string {
 	return cli.Shorten(e.Error, 300)
 }
 
+// nameEnding returns the status of a run as words.
+func nameEnding(status string) string {
+	switch ledger.Status(status) { //nolint:exhaustive // the others are words
+	case ledger.StatusNoAnswer:
+		return "no answer"
+	case ledger.StatusPartial:
+		return "the budget ran out"
+	case ledger.StatusCanceled:
+		return "interrupted"
+	case ledger.StatusParked:
+		return "waits for a decision"
+	}
+
+	return status
+}
+
 // AgentText returns the prefix for an agent's work, or "" without an agent.
 func AgentText(name string) string {
 	if name == "" {
@@ -370,7 +386,7 @@ func (n *liveNode) callsText() string {
 	if n.calls == 0 {
 		return ""
 	}
-	text := ", " + english.Plural(n.calls, "model call", "")
+	text := ", " + quantity.Plural(n.calls, "model call", "")
 	if n.failed > 0 {
 		text += fmt.Sprintf(" (%d failed)", n.failed)
 	}

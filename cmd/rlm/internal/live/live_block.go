@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // erase removes the block from the screen, and leaves the cursor at its first line.
@@ -60,7 +61,7 @@ func (v *View) layOut(most int) []string {
 			text += ", tier " + n.tier
 		}
 		if n.flying > 0 {
-			text += fmt.Sprintf(", %d calls in flight", n.flying)
+			text += ", " + quantity.Plural(n.flying, "call", "") + " in flight"
 		}
 
 		lines = append(lines, text+n.callsText())

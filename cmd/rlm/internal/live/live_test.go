@@ -80,7 +80,7 @@ func TestTheBlockIsATreeInOrder(t *testing.T) {
 	)
 	lines := v.layOut(3)
 	for i, want := range []string{
-		"├─ turn 3, runs the reply", "│ ├─ loop 2, turn 3, asks m, 1 calls in flight", "│ │ ├─ " +
+		"├─ turn 3, runs the reply", "│ ├─ loop 2, turn 3, asks m, 1 call in flight", "│ │ ├─ " +
 			"loop 2.1, turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 " +
 			"out, $0.5000",
 	} {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
@@ -17,6 +16,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -115,8 +115,8 @@ func (f *distillFlags) run(ctx context.Context, e *cli.Env, names []string) erro
 	if task.Config.Run.Tools, err = known.AddTo(task.Config.Run.Tools); err != nil {
 		return err
 	}
-	task.Name, task.Begun, task.Config.Run.Progress = f.Name, f.begun, s.progress
-	f.tellKept(e, s.View.Note)
+	task.Config.Run.Progress = s.progress
+	f.keep(e, &task.Task, s.View.Note)
 	outcome, err := distill.RunOn(ctx, s.Engine, task)
 	s.finish()
 	f.end(ctx, e, s.Engine, err == nil && !outcome.Partial)
@@ -246,7 +246,7 @@ func (f *distillFlags) describeCorpus(e *cli.Env, c *distill.Corpus, notes []str
 	_, _ = fmt.Fprintf(e.Stderr, "rlm: traces by format: %s\n", strings.Join(kinds, ", "))
 	if c.Unmarked > 0 {
 		_, _ = fmt.Fprintf(e.Stderr, "rlm: %s as passed without saying whether the run succeeded\n",
-			english.Plural(c.Unmarked, "trace counts", "traces count"))
+			quantity.Plural(c.Unmarked, "trace counts", "traces count"))
 	}
 }
 
@@ -285,13 +285,13 @@ func (f *distillFlags) finish(e *cli.Env, r *distill.Outcome, err error) error {
 // they are escaped.
 func formatFindings(r *distill.Outcome) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s, in %s (by %s)\n", english.Plural(r.Failed, "failure", ""),
-		english.Plural(r.Failed+r.Passed, "trace", ""),
-		english.Plural(len(r.Clusters), "cluster", ""), r.Method)
+	fmt.Fprintf(&b, "%s of %s, in %s (by %s)\n", quantity.Plural(r.Failed, "failure", ""),
+		quantity.Plural(r.Failed+r.Passed, "trace", ""),
+		quantity.Plural(len(r.Clusters), "cluster", ""), r.Method)
 
 	for i, c := range r.Clusters {
 		fmt.Fprintf(&b, "\n%d. %s\n   %s (%.0f%%)", i+1, cli.Escape(c.Name),
-			english.Plural(c.Count, "failure", ""), 100*c.Share)
+			quantity.Plural(c.Count, "failure", ""), 100*c.Share)
 		if len(c.Components) > 0 {
 			fmt.Fprintf(&b, " in %s", cli.Shorten(strings.Join(c.Components, ", "), 100))
 		}

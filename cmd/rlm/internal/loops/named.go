@@ -15,30 +15,43 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/internal/text/texts"
+	"github.com/rlmhq/rlm/repl"
 )
 
 // nameFlag makes the run of a command durable.
 type nameFlag struct {
 	Name  string
+	kept  string // the name of a run that is kept without --name, empty for none
 	begun json.RawMessage
 
 	replayed func() // ends the replay of a run log, nil for none
+	more     string // flags without which a continued run would end as before
+	quiet    bool   // a run without --name says nothing about its end
 }
 
 func (n *nameFlag) addName(flags *pflag.FlagSet) {
 	flags.Var((*wiring.GivenName)(&n.Name), "name",
 		"begin or continue a run that outlives its process, under this `name`; see rlm runs")
+	config.AddFlags(flags, config.Named("no_keep"))
 }
 
 // begin records how a named run was started. The command of a question passes the question both as
 // given and in full. Without a name, the run may replay another run's log.
 func (n *nameFlag) begin(e *cli.Env, cmd *cobra.Command, given, question string) error {
 	if n.Name == "" {
-		return n.replay(e, cmd)
+		if err := n.replay(e, cmd); err != nil || n.replayed != nil {
+			return err
+		}
+		return n.beginUnnamed(e, cmd, given, question)
+	}
+	if err := (store.ID{Kind: store.Run, Name: n.Name}).Check(); err != nil {
+		return cli.Usage(fmt.Errorf("--name: %w", err))
 	}
 	if file := openReplay(e); file != nil {
 		_ = file.Close()
@@ -55,17 +68,19 @@ func (n *nameFlag) begin(e *cli.Env, cmd *cobra.Command, given, question string)
 		return cli.Usage(err)
 	}
 
-	spec := RunSpec{Args: e.Args, Question: question}
+	return cli.AsUsage(n.describe(e, cmd, given, RunSpec{Question: question}))
+}
+
+// describe completes how a run was begun.
+func (n *nameFlag) describe(e *cli.Env, cmd *cobra.Command, given string, spec RunSpec) (err error) {
+	spec.Args = e.Args
 	if given != "" {
 		spec.Args = withoutQuestion(e.Args, given, cmd.Flags())
 	}
 	if spec.Dir, err = os.Getwd(); err == nil {
 		n.begun, err = json.Marshal(spec)
 	}
-	if err != nil {
-		return cli.Usage(err)
-	}
-	return nil
+	return err
 }
 
 // replay makes a run answer its calls from a run log, if --replay names one.
@@ -105,26 +120,37 @@ func openReplay(e *cli.Env) *os.File {
 	return file
 }
 
-// tellKept prints how to continue the run if its process is killed: end cannot do so then.
-func (n *nameFlag) tellKept(e *cli.Env, note func(string, ...any)) {
-	if n.Name != "" {
+// keep makes the run of a task durable. It prints at once how to continue a named run, because end
+// cannot print it if the process is killed.
+func (n *nameFlag) keep(e *cli.Env, task *repl.Task, note func(string, ...any)) {
+	task.Name, task.Begun = n.Name, n.begun
+	switch {
+	case n.Name != "":
 		note("if this is killed, continue with: rlm runs resume %s%s", n.Name, StoreFlag(e))
+	case n.kept != "":
+		task.Name, task.NotKept = n.kept, func(err error) {
+			n.kept = ""
+			note("the run is not kept, which --no-keep also does: %v", err)
+		}
 	}
 }
 
 // end prints how to continue a run that did not reach its end.
 func (n *nameFlag) end(ctx context.Context, e *cli.Env, engine *rlm.Engine, reached bool) {
 	if n.Name != "" && !reached {
-		TellNext(ctx, e, engine, n.Name)
+		TellNext(ctx, e, engine, n.Name, n.more)
+	}
+	if n.kept != "" {
+		n.endUnnamed(ctx, e, engine, reached)
 	}
 	if n.replayed != nil {
 		n.replayed()
 	}
 }
 
-// TellResume prints the command that continues a run.
-func TellResume(e *cli.Env, name string) {
-	_, _ = fmt.Fprintf(e.Stderr, "rlm: continue with: rlm runs resume %s%s\n", name, StoreFlag(e))
+// TellResume prints the command that continues a run, with more flags.
+func TellResume(e *cli.Env, name, more string) {
+	_, _ = fmt.Fprintf(e.Stderr, "rlm: continue with: rlm runs resume %s%s%s\n", name, more, StoreFlag(e))
 }
 
 // StoreFlag returns the flag with which another command finds the same store, or "" if none is
@@ -148,8 +174,8 @@ func shellQuote(text string) string {
 	return text
 }
 
-// TellNext prints the commands that continue a run.
-func TellNext(ctx context.Context, e *cli.Env, engine *rlm.Engine, name string) {
+// TellNext prints the commands that continue a run, with more flags.
+func TellNext(ctx context.Context, e *cli.Env, engine *rlm.Engine, name, more string) {
 	known, err := engine.ShowRun(context.WithoutCancel(ctx), name)
 	if err != nil || len(known.Waiting) == 0 {
 		if err == nil && len(known.Begun) == 0 {
@@ -157,7 +183,7 @@ func TellNext(ctx context.Context, e *cli.Env, engine *rlm.Engine, name string) 
 				"has to continue its own\n", name)
 			return
 		}
-		TellResume(e, name)
+		TellResume(e, name, more)
 		return
 	}
 	for _, w := range known.Waiting {

@@ -125,8 +125,8 @@ func (f *reflectFlags) run(ctx context.Context, e *cli.Env, flags *pflag.FlagSet
 	if task.Config.Tools, err = known.AddTo(task.Config.Tools); err != nil {
 		return err
 	}
-	task.Name, task.Begun, task.Config.Progress = f.Name, f.begun, s.progress
-	f.tellKept(e, s.View.Note)
+	task.Config.Progress = s.progress
+	f.keep(e, &task.Task, s.View.Note)
 	outcome, err := reflect.RunOn(ctx, s.Engine, task)
 	s.finish()
 	f.end(ctx, e, s.Engine, isAnalysed(&outcome))

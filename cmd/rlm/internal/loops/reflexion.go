@@ -7,13 +7,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
@@ -125,8 +125,8 @@ func (f *reflexionFlags) run(ctx context.Context, e *cli.Env, task string) error
 	}
 	defer s.Close()
 
-	whole.Name, whole.Begun, whole.Config.Progress = f.Name, f.begun, s.progress
-	f.tellKept(e, s.View.Note)
+	whole.Config.Progress = s.progress
+	f.keep(e, &whole.Task, s.View.Note)
 	outcome, err := reflexion.RunOn(ctx, s.Engine, whole)
 	s.finish()
 	f.end(ctx, e, s.Engine, outcome.Status == "passed" || outcome.Status == "rejected")
@@ -256,5 +256,5 @@ func (f *reflexionFlags) showEvidence(e *cli.Env, r *reflexion.Outcome) {
 		}
 	}
 	_, _ = fmt.Fprintf(e.Stderr, "rlm: %s of --evidence for the last draft\n",
-		english.Plural(passages, "passage", ""))
+		quantity.Plural(passages, "passage", ""))
 }

@@ -31,7 +31,7 @@ type RunFlags struct {
 
 	Contexts wiring.ContextFlags
 	Session  string // the name of a session to continue
-	Talks    bool   // of rlm chat
+	Talks    bool   // true for rlm chat
 	// ModelIsOptional is set for rlm repl, where most lines ask no model.
 	ModelIsOptional bool
 	schema          string
@@ -85,7 +85,7 @@ func NewRun(e *cli.Env) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.runNamed(cmd, e, args[0])
+			return f.runKept(cmd, e, args[0])
 		},
 	}
 
@@ -125,17 +125,12 @@ func (f *RunFlags) AddSession(flags *pflag.FlagSet) {
 		"`name` of a session that keeps contexts, variables and history for the next question")
 }
 
-// runNamed answers the question of rlm ask. A named run can be continued.
-func (f *RunFlags) runNamed(cmd *cobra.Command, e *cli.Env, question string) error {
-	if f.Name == "" && f.Session == "" && !f.estimate {
-		if err := f.replay(e, cmd); err != nil {
-			return err
-		}
-	}
-	if f.Name == "" {
-		return f.run(cmd.Context(), e, question)
-	}
+// runKept answers the question of rlm ask, and keeps the run. A named run can be continued.
+func (f *RunFlags) runKept(cmd *cobra.Command, e *cli.Env, question string) error {
 	switch {
+	case f.Name == "" && (f.Session != "" || f.estimate || question == "-" && f.Contexts.UseStdin()):
+		return f.run(cmd.Context(), e, question)
+	case f.Name == "":
 	case f.Session != "":
 		return cli.Usage(errors.New("give --name or --session, not both"))
 	case f.estimate:
@@ -168,6 +163,10 @@ func (f *RunFlags) run(ctx context.Context, e *cli.Env, question string) error {
 	if f.estimate && f.Session != "" {
 		return cli.Usage(errors.New("--estimate cannot look into a session: omit --session"))
 	}
+	if !f.Contexts.UseStdin() {
+		e.NoteUnread(e.NoteUnless(f.Quiet))
+		defer e.NoteUnread(e.NoteUnless(f.Quiet)) // a slow writer may have come late
+	}
 	s, err := f.Start(ctx, e, &task)
 	if err != nil {
 		return err
@@ -179,7 +178,7 @@ func (f *RunFlags) run(ctx context.Context, e *cli.Env, question string) error {
 	}
 
 	s.View.Verbose = f.verbose
-	f.tellKept(e, s.View.Note)
+	f.keep(e, &task.Task, s.View.Note)
 	made := code.NewGallery(e, f.Files.Out, s.View.Note)
 	lines := &eventWriter{w: e.Stdout}
 	task.Config.Progress = func(event ledger.Event) {
@@ -189,11 +188,11 @@ func (f *RunFlags) run(ctx context.Context, e *cli.Env, question string) error {
 			lines.event(event)
 		}
 	}
-	task.Name, task.Begun = f.Name, f.begun
 	task.Config.Stream, task.Config.Out = f.stream && s.View.IsLive(), f.Files.Out
 	outcome, err := f.answer(ctx, e, s.Engine, task, s.View.Note)
 	s.finish()
-	f.end(ctx, e, s.Engine, outcome.Answer != nil)
+	f.more, f.quiet = raiseBudget(&outcome), f.Quiet
+	f.end(ctx, e, s.Engine, !canContinue(&outcome, err))
 	if !f.json {
 		made.DrawAnswer()
 	}
@@ -288,7 +287,7 @@ func (f *RunFlags) complete(e *cli.Env, task *rlm.Task, models ledger.Models) (e
 func (f *RunFlags) finish(e *cli.Env, outcome rlm.Outcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
-		return cli.Usage(err)
+		return cli.Usage(cli.AdviseModel(err))
 	}
 	wiring.NoteRecord(e, outcome.Trace, f.Quiet)
 	if outcome.Collected != nil && !f.Quiet {
@@ -304,15 +303,20 @@ func (f *RunFlags) finish(e *cli.Env, outcome rlm.Outcome, err error) error {
 		}
 	}
 
+	text, printed := f.textToPrint(outcome)
+	if text != "" && !printed && !f.json {
+		what := "the partial answer"
+		if outcome.Status == ledger.StatusNoAnswer {
+			what = "the last output"
+		}
+		_, _ = fmt.Fprintf(e.Stderr, "rlm: %s, not validated: %s\n", what, cli.Escape(text))
+	}
 	if err != nil {
 		return cli.AddExitCode(err)
 	}
-	text, printed := f.textToPrint(outcome)
-	partial := outcome.Status == ledger.StatusPartial && outcome.Partial != ""
-	if partial && !printed && !f.json {
-		_, _ = fmt.Fprintf(e.Stderr, "rlm: the partial answer, not validated: %s\n", cli.Escape(text))
+	if outcome.Status == ledger.StatusNoAnswer {
+		outcome.Reason += "; another --model may do better"
 	}
-
 	return ExitForStatus(e, outcome.Status, outcome.Reason, f.Quiet)
 }
 
@@ -357,13 +361,16 @@ func ExitForStatus(e *cli.Env, status ledger.Status, reason string, quiet bool) 
 	return cli.Broken(errors.New(reason))
 }
 
-// textToPrint returns the text for stdout. A partial answer is printed only without a contract:
-// programs that read stdout rely on the contract.
+// textToPrint returns the text for stdout, and whether there is one. A partial answer is printed there
+// only if the budget of the run has ended: an interrupted run, or one without an answer, has none.
+// With a contract, no partial answer is printed, because programs that read stdout rely on the
+// contract.
 func (f *RunFlags) textToPrint(outcome rlm.Outcome) (string, bool) {
 	if outcome.Answer != nil {
 		return outcome.Text(), true
 	}
-	return outcome.Partial, outcome.Partial != "" && f.schema == "" && f.kind == ""
+	isPartial := outcome.Status == ledger.StatusPartial && outcome.Partial != ""
+	return outcome.Partial, isPartial && f.schema == "" && f.kind == ""
 }
 
 // showEstimate prints the estimated cost of a run.

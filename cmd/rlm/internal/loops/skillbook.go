@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/internal/keep/skillbook"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -25,7 +25,7 @@ import (
 type skillbookFlags struct {
 	in, out string
 
-	text string          // of in
+	text string          // the content of in
 	book *skillbook.Book // for out, nil without it
 }
 
@@ -139,7 +139,7 @@ func (f *skillbookFlags) learnFromEdits(o *distill.Outcome, note func(string, ..
 
 	if others > 0 {
 		note("%s of other kinds than skill, system_prompt and memory: no skill says them",
-			english.Plural(others, "edit", ""))
+			quantity.Plural(others, "edit", ""))
 	}
 	return f.write(lessons, 0, note)
 }
@@ -173,6 +173,6 @@ func (f *skillbookFlags) write(
 	}
 
 	note("skillbook %s: %s, %d of them new, %s", cli.Escape(f.out),
-		english.Plural(f.book.Len(), "skill", ""), added, english.Plural(tagged, "tag", "")+" counted")
+		quantity.Plural(f.book.Len(), "skill", ""), added, quantity.Plural(tagged, "tag", "")+" counted")
 	return nil
 }

@@ -13,6 +13,8 @@ type RunSpec struct {
 	Args     []string `json:"args"`
 	Question string   `json:"question"`
 	Dir      string   `json:"dir"`
+	// Unnamed reports that the user has not named the run: it goes when there are newer ones.
+	Unnamed bool `json:"unnamed,omitempty"`
 }
 
 // With returns the whole command line with additional flags.

@@ -260,8 +260,8 @@ func (f *workflowFlags) run(ctx context.Context, e *cli.Env, name string) error 
 	}
 	defer s.Close()
 
-	task.Name, task.Begun, task.Config.Progress = f.Name, f.begun, s.progress
-	f.tellKept(e, s.View.Note)
+	task.Config.Progress = s.progress
+	f.keep(e, &task.Task, s.View.Note)
 	outcome, err := workflow.RunOn(ctx, s.Engine, task)
 	s.finish()
 	f.end(ctx, e, s.Engine, outcome.Status == statusDone)

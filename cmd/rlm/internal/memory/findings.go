@@ -17,7 +17,7 @@ const maxText = 4_000
 
 // findings are the records of one run.
 type findings struct {
-	id  string // of the first node
+	id  string // ID of the first node
 	all []record
 }
 

@@ -83,7 +83,7 @@ type record struct {
 	Type       string         `json:"type"` // node or relationship
 	ID         string         `json:"id"`
 	Labels     []string       `json:"labels,omitempty"`
-	Label      string         `json:"label,omitempty"` // of a relationship
+	Label      string         `json:"label,omitempty"` // a relationship's label
 	Properties map[string]any `json:"properties,omitempty"`
 	Start      *end           `json:"start,omitempty"`
 	End        *end           `json:"end,omitempty"`
@@ -196,7 +196,7 @@ func readSequence(line []byte) (int64, error) {
 		return 0, errors.New("it is not a JSON object in UTF-8")
 	}
 	var node struct {
-		Sequence   any // of a node without Properties
+		Sequence   any // set in a node without Properties
 		Properties struct{ Sequence any }
 	}
 	if err := json.Unmarshal(line, &node); err != nil {

@@ -271,7 +271,7 @@ func TestPeopleMayWriteLines(t *testing.T) {
 	}
 }
 
-func TestNoRunIsAddedToALineThatIsNone(t *testing.T) {
+func TestNoRunIsAddedToADamagedFile(t *testing.T) {
 	for damaged, want := range map[string]string{
 		`{"type":"node","id":"b","prop`: "line 2: unexpected end", "null": "line 2: it is not a JSON object",
 		"[]": "line 2: it is no", "{\"id\":\"\xff\"}": "line 2: it is no",

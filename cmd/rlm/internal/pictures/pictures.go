@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
+	"image/draw"
 	_ "image/gif"  // a format that snippets produce
 	_ "image/jpeg" // a format that snippets make
 	"image/png"
@@ -21,7 +23,6 @@ import (
 	"time"
 
 	"github.com/mattn/go-sixel"
-	"golang.org/x/image/draw"
 	"golang.org/x/term"
 )
 
@@ -182,10 +183,32 @@ func shrink(picture image.Image) image.Image {
 		return picture
 	}
 
-	size := image.Rect(0, 0, max(1, from.Dx()*maxSide/longest), max(1, from.Dy()*maxSide/longest))
-	small := image.NewNRGBA(size)
-	draw.ApproxBiLinear.Scale(small, size, picture, from, draw.Src, nil)
+	whole := image.NewRGBA(image.Rect(0, 0, from.Dx(), from.Dy()))
+	draw.Draw(whole, whole.Rect, picture, from.Min, draw.Src)
+	small := image.NewRGBA(image.Rect(0, 0, max(1, from.Dx()*maxSide/longest), max(1, from.Dy()*maxSide/longest)))
+	for y := range small.Rect.Dy() {
+		for x := range small.Rect.Dx() {
+			small.SetRGBA(x, y, average(whole, image.Rect(
+				x*from.Dx()/small.Rect.Dx(), y*from.Dy()/small.Rect.Dy(),
+				(x+1)*from.Dx()/small.Rect.Dx(), (y+1)*from.Dy()/small.Rect.Dy(),
+			)))
+		}
+	}
 	return small
+}
+
+// average returns the mean colour of an area, which is not empty.
+func average(picture *image.RGBA, area image.Rectangle) color.RGBA {
+	var sum [4]int
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		row := picture.Pix[picture.PixOffset(area.Min.X, y):picture.PixOffset(area.Max.X, y)]
+		for i, value := range row {
+			sum[i%4] += int(value)
+		}
+	}
+	count := area.Dx() * area.Dy()
+	mean := func(i int) uint8 { return uint8((sum[i] + count/2) / count) } //nolint:gosec // as its summands
+	return color.RGBA{mean(0), mean(1), mean(2), mean(3)}
 }
 
 // chunk is the maximum size of a kitty sequence's payload, in bytes of base64.

@@ -222,6 +222,33 @@ func TestAnyShapeIsDrawn(t *testing.T) {
 	}
 }
 
+// TestALargePictureKeepsItsColours: each pixel of the smaller picture is the mean of an area.
+func TestALargePictureKeepsItsColours(t *testing.T) {
+	t.Parallel()
+	large := image.NewNRGBA(image.Rect(5, 5, 5+2*maxSide, 5+100))
+	for y := range 100 {
+		for x := range 2 * maxSide {
+			shade := uint8(100 + 100*(x%2))
+			alpha := uint8(255)
+			if x >= maxSide {
+				alpha = 0
+			}
+			large.SetNRGBA(5+x, 5+y, color.NRGBA{shade, 0, 255, alpha})
+		}
+	}
+	small := shrink(large)
+	if small.Bounds() != image.Rect(0, 0, maxSide, 50) {
+		t.Fatalf("its bounds are %v", small.Bounds())
+	}
+	for x, want := range map[int]color.RGBA{
+		0: {150, 0, 255, 255}, maxSide/2 - 1: {150, 0, 255, 255}, maxSide / 2: {}, maxSide - 1: {},
+	} {
+		if got := small.At(x, 49); got != want {
+			t.Errorf("the pixel %d is %v, want %v", x, got, want)
+		}
+	}
+}
+
 func FuzzDraw(f *testing.F) {
 	f.Add(noise(f, 5, 5))
 	f.Add(huge(5, 5))

@@ -20,7 +20,34 @@ Each line is a question, from the terminal or a pipe. All questions share one se
 the model's code finds the variables, the contexts and the messages of the earlier
 questions. With --session NAME, the next chat or run continues the session.
 
-Ctrl-C interrupts the question, not the session. Ctrl-D ends the chat.`
+/help lists the commands. Ctrl-C interrupts the question, not the session. Ctrl-D ends
+the chat.`
+
+const chatHelp = `A line is a question to the model. It can use the contexts and the earlier answers.
+/context      list the contexts
+/vars         list the variables of the session
+/cost         show what the questions have cost
+/help         show this text
+/quit, exit   end the chat (or Ctrl-D)
+`
+
+// runCommand runs a command of the chat. A line that only begins with a slash is a question.
+func (s *shell) runCommand(ctx context.Context, line string) (isCommand, done bool, err error) {
+	switch word := strings.ToLower(strings.TrimSpace(line)); {
+	case word == "/help", word == "/?", word == ":help", word == "help":
+		_, err = io.WriteString(s.e.Stdout, chatHelp)
+	case word == "/quit", word == "/exit", word == "/bye", word == ":quit", exitWords[word]:
+		done = true
+	case word == "/context", word == "/vars", word == "/cost":
+		err = s.show(ctx, ":"+word[1:], "")
+	case strings.HasPrefix(word, "/") && !strings.ContainsAny(word[1:], "/ "):
+		s.failed = true
+		_, err = fmt.Fprintf(s.e.Stderr, "rlm: unknown command %s: /help lists the commands\n", cli.Escape(word))
+	default:
+		return false, false, nil
+	}
+	return true, done, err
+}
 
 // NewChat makes the command rlm chat.
 func NewChat(e *cli.Env) *cobra.Command {
@@ -93,7 +120,8 @@ func openChat(ctx context.Context, f *loops.RunFlags, e *cli.Env, history string
 // question was answered; on a terminal, the user has seen it.
 func (s *shell) chat(ctx context.Context) error {
 	if s.e.Terminal && !s.flags.Quiet {
-		_, _ = fmt.Fprintln(s.e.Stderr, "rlm "+s.e.Version+": one question per line, Ctrl-D ends the chat.")
+		_, _ = fmt.Fprintln(s.e.Stderr, "rlm "+s.e.Version+": one question per line, "+
+			"/help lists the commands, Ctrl-D ends the chat.")
 	}
 
 	for {
@@ -114,6 +142,11 @@ func (s *shell) chat(ctx context.Context) error {
 			continue
 		}
 		s.in.Remember(question)
+		if isCommand, done, err := s.runCommand(ctx, question); done || err != nil {
+			return err
+		} else if isCommand {
+			continue
+		}
 		if err := s.ask(ctx, question); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ type shell struct {
 	// reopen opens a fresh session to replace this one. It is nil in a chat.
 	reopen func(ctx context.Context) (*rlm.Session, error)
 	kept   *wiring.Talk // nil without a name
-	last   tiers.Usage  // of the last snippet
+	last   tiers.Usage  // the last snippet's usage
 	spent  ledger.Spending
 	view   *live.View
 	flags  *loops.RunFlags

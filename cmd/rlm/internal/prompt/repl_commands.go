@@ -10,12 +10,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/code"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -50,6 +49,9 @@ func (s *shell) runLine(ctx context.Context, source string) (done bool, err erro
 	trimmed := strings.TrimSpace(source)
 	if exitWords[trimmed] {
 		return true, nil
+	}
+	if trimmed == "/help" || trimmed == "/?" { // as in rlm chat
+		trimmed = ":help"
 	}
 	if question, ok := strings.CutPrefix(trimmed, "?"); ok {
 		return false, s.ask(ctx, question)
@@ -111,7 +113,7 @@ func (s *shell) show(ctx context.Context, command, rest string) error {
 		round := func(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
 		_, err = fmt.Fprintf(s.e.Stdout, "%v, of these %v computing and %v in %s\n",
 			round(s.last.Wall), round(s.last.Active), round(s.last.HostWait),
-			english.Plural(s.last.HostCalls, "host call", ""))
+			quantity.Plural(s.last.HostCalls, "host call", ""))
 	case ":cost":
 		_, err = fmt.Fprintln(s.e.Stdout, s.spent)
 	case ":help":

@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
@@ -26,8 +28,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// mcpFlags are the flags of `rlm mcp` that are not settings.
-type mcpFlags struct {
+// hostFlags are the flags of `rlm mcp` and `rlm acp` that are not settings.
+type hostFlags struct {
 	code.ExecFlags
 
 	roots   []string
@@ -41,7 +43,7 @@ const mcpLong = `Offer sandboxes, loops and tools to an MCP host, such as Claude
 
 The host gets the tools rlm_open, rlm_exec, rlm_files and rlm_close; rlm_ask, if there
 is a model; and rlm_search_tools, if there are functions. With --mcp, snippets call the
-tools of other MCP servers, so the host sees one rlm_exec in place of a hundred tools.
+tools of other MCP servers, so the host sees one rlm_exec instead of a hundred tools.
 
 The server speaks over stdin and stdout, or over HTTP on this machine with --http. It
 reads only the files below --root and those of --context.
@@ -51,7 +53,7 @@ connection or the tiers broke; 130 interrupted.`
 
 // NewMCP makes the command rlm mcp.
 func NewMCP(e *cli.Env) *cobra.Command {
-	f := mcpFlags{ExecFlags: code.ExecFlags{Runs: true}}
+	f := hostFlags{ExecFlags: code.ExecFlags{Runs: true}}
 	cmd := &cobra.Command{
 		Use: "mcp", Short: "Offer sandboxes, loops and tools to an MCP host", Long: mcpLong,
 		Example: `  rlm mcp --root ~/data
@@ -61,55 +63,112 @@ func NewMCP(e *cli.Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd.Context(), e) },
 	}
 	flags := cmd.Flags()
-	f.Contexts.Add(flags, "`file` or directory that every session has; repeatable")
-	f.Tools.Add(flags, e)
-	f.Files.AddMount(flags)
+	f.add(flags, e)
 	flags.StringArrayVar(&f.roots, "root", nil, "`folder` whose files clients can read; repeatable")
 	flags.StringVar(&f.address, "http", "",
 		"`address` of this machine to serve over streamable HTTP instead, such as 127.0.0.1:8080")
 	flags.StringArrayVar(&f.direct, "direct", nil, "`pattern` for MCP tools that the host also sees "+
 		"and calls without a snippet, such as github__get_*; repeatable")
-	flags.IntVar(&f.handles, "max-handles", 16, "maximum number of open handles")
-	flags.DurationVar(&f.idle, "max-idle", time.Hour, "`time` without a call after which a handle ends")
-	flags.BoolVar(&f.Quiet, "quiet", false, "print errors on stderr, but no notes")
-	config.AddFlags(flags,
-		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
+	flags.IntVar(&f.handles, "max-open-sessions", 16, "maximum number of open sessions")
+	flags.DurationVar(&f.idle, "max-idle", time.Hour, "`time` without a call after which a session ends")
 	return cmd
 }
 
-// mcpGrace is the maximum time from a signal to the end of rlm mcp.
-const mcpGrace = 10 * time.Second
+// add adds the flags that both commands have.
+func (f *hostFlags) add(flags *pflag.FlagSet, e *cli.Env) {
+	f.Contexts.Add(flags, "`file` or directory that every session has; repeatable")
+	f.Tools.Add(flags, e)
+	f.Files.AddMount(flags)
+	flags.BoolVar(&f.Quiet, "quiet", false, "print errors on stderr, but no notes")
+	config.AddFlags(flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
+}
 
-// serve serves until the host ends the connection, or the context ends.
-func (f *mcpFlags) serve(ctx context.Context, e *cli.Env) (err error) {
+// hostGrace is the maximum time from a signal to the end of the command.
+const hostGrace = 10 * time.Second
+
+// backing holds the engine, the tools and the configuration for the sessions of a host.
+type backing struct {
+	engine *rlm.Engine
+	tools  *wiring.Tools
+	config rlm.SessionConfig // of each session
+	closes []func() error
+}
+
+// open opens the engine, the tools and the models. After an error nothing is open.
+func (f *hostFlags) open(ctx context.Context, e *cli.Env) (*backing, error) {
 	if f.Contexts.UseStdin() {
-		return cli.Usage(errors.New("stdin cannot be a context: it carries the protocol"))
+		return nil, cli.Usage(errors.New("stdin cannot be a context: it carries the protocol"))
 	}
 
-	e.EndWithin(mcpGrace)
-	f.Tools.Ask = askFirst
-	cfg, err := f.SessionConfig(e)
-	if err != nil {
+	e.EndWithin(hostGrace)
+	b := &backing{}
+	if err := f.openParts(ctx, e, b); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+// openParts opens the parts one by one. After an error some may be open.
+func (f *hostFlags) openParts(ctx context.Context, e *cli.Env, b *backing) (err error) {
+	if b.config, err = f.SessionConfig(e); err != nil {
 		return cli.Usage(err)
 	}
+	if b.engine, err = wiring.OpenEngine(ctx, e, f.Note(e)); err != nil {
+		return err
+	}
+	b.closes = append(b.closes, b.engine.Close)
 
-	engine, err := wiring.OpenEngine(ctx, e, f.Note(e))
-	if err != nil {
+	if b.tools, err = f.Tools.Open(ctx, e, f.Note(e)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, engine.Close()) }()
-	tools, err := f.Tools.Open(ctx, e, f.Note(e))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, tools.Known.Keep(context.WithoutCancel(ctx)), tools.Close()) }()
+	b.closes = append(b.closes, func() error {
+		return errors.Join(b.tools.Known.Keep(context.WithoutCancel(ctx)), b.tools.Close())
+	})
 
-	closeModels, err := f.askModels(e, tools, &cfg)
+	closeModels, err := f.askModels(e, b.tools, &b.config)
 	if err != nil {
 		return err
 	}
-	defer closeModels()
-	server, err := f.newServer(ctx, e, engine, tools, cfg)
+	b.closes = append(b.closes, func() error { closeModels(); return nil })
+	return nil
+}
+
+// close closes what is open, the latest first.
+func (b *backing) close() (err error) {
+	for _, one := range slices.Backward(b.closes) {
+		err = errors.Join(err, one())
+	}
+	return err
+}
+
+// openSession opens a session that also has further contexts.
+func (b *backing) openSession(
+	ctx context.Context, more []rlm.Context, change func(*rlm.SessionConfig),
+) (*rlm.Session, error) {
+	own := b.config
+	own.Contexts = append(own.Contexts[:len(own.Contexts):len(own.Contexts)], more...)
+	change(&own)
+
+	return wiring.OpenLoaded(ctx, b.engine, b.tools, own)
+}
+
+// readFile returns a file of the host as a context.
+func (f *hostFlags) readFile(e *cli.Env, path string) rlm.Context {
+	reading := f.Contexts.Files.Options(e.Settings.CacheDir, f.Note(e))
+	reading.Servers, reading.FilesOnly = e.Settings.ContextServer, true
+	return inputs.Files(reading, path)
+}
+
+// serve serves until the host ends the connection, or the context ends.
+func (f *hostFlags) serve(ctx context.Context, e *cli.Env) (err error) {
+	f.Tools.Ask = askFirst
+	b, err := f.open(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	server, err := f.newServer(ctx, e, b)
 	if err != nil {
 		return cli.Usage(err)
 	}
@@ -119,6 +178,9 @@ func (f *mcpFlags) serve(ctx context.Context, e *cli.Env) (err error) {
 		return f.serveHTTP(ctx, e, server)
 	}
 
+	if cli.IsTerminal(e.Stdin) {
+		f.Note(e)("waits for the messages of an MCP host, which starts this command itself; Ctrl-C ends it")
+	}
 	err = server.ServeStdio(ctx, io.NopCloser(e.Stdin), nopWriteCloser{e.Stdout})
 	if err != nil && ctx.Err() == nil {
 		return cli.Broken(fmt.Errorf("the connection to the host broke: %w", err))
@@ -133,7 +195,7 @@ func (nopWriteCloser) Close() error { return nil }
 
 // askModels completes the configuration of sessions with the tools and, if the settings name a
 // model, with that model.
-func (f *mcpFlags) askModels(e *cli.Env, tools *wiring.Tools, cfg *rlm.SessionConfig) (closeModels func(), err error) {
+func (f *hostFlags) askModels(e *cli.Env, tools *wiring.Tools, cfg *rlm.SessionConfig) (closeModels func(), err error) {
 	task := rlm.Task{}
 	closeModels = func() {}
 	if wiring.HasModel(e) {
@@ -161,14 +223,12 @@ func (f *mcpFlags) askModels(e *cli.Env, tools *wiring.Tools, cfg *rlm.SessionCo
 }
 
 // newServer makes the server; its sessions have the tools.
-func (f *mcpFlags) newServer(
-	ctx context.Context, e *cli.Env, engine *rlm.Engine, tools *wiring.Tools, cfg rlm.SessionConfig,
-) (*mcp.Server, error) {
+func (f *hostFlags) newServer(ctx context.Context, e *cli.Env, b *backing) (*mcp.Server, error) {
 	roots, err := resolveRoots(f.roots)
 	if err != nil {
 		return nil, err
 	}
-	functions := ""
+	functions, cfg, tools := "", &b.config, b.tools
 	if cfg.Ask.Tools != nil {
 		list, notes := cfg.Ask.Tools.Prompt()
 		functions = strings.TrimSpace(list + "\n\n" + notes)
@@ -179,26 +239,21 @@ func (f *mcpFlags) newServer(
 		Open: func(
 			ctx context.Context, more []rlm.Context, progress func(ledger.Event),
 		) (*rlm.Session, error) {
-			own := cfg
-			own.Contexts = append(own.Contexts[:len(own.Contexts):len(own.Contexts)], more...)
-			own.Ask.Progress = progress
-			return wiring.OpenLoaded(ctx, engine, tools, own)
+			return b.openSession(ctx, more, func(own *rlm.SessionConfig) { own.Ask.Progress = progress })
 		},
 		Read: func(_ context.Context, path string) (mcp.Given, error) {
-			reading := f.Contexts.Files.Options(e.Settings.CacheDir, f.Note(e))
-			reading.Servers, reading.FilesOnly = e.Settings.ContextServer, true
 			if remote.IsAddress(path) {
-				if len(reading.Servers) == 0 {
+				if len(e.Settings.ContextServer) == 0 {
 					return mcp.Given{}, errors.New(
 						"no server may be read: start rlm mcp with --context-server HOST")
 				}
-				return mcp.Given{Name: path, Context: inputs.Files(reading, path)}, nil
+				return mcp.Given{Name: path, Context: f.readFile(e, path)}, nil
 			}
 			within, err := findBelow(roots, path)
-			return mcp.Given{Name: path, Context: inputs.Files(reading, within)}, err
+			return mcp.Given{Name: path, Context: f.readFile(e, within)}, err
 		},
 		PathHelp: "Paths cannot be read here: the user has named no root.",
-		Detect:   engine.Detect, Functions: functions, Asks: cfg.Ask.Models != nil,
+		Detect:   b.engine.Detect, Functions: functions, Asks: cfg.Ask.Models != nil,
 		Handles: f.handles, Idle: f.idle, ToolCalls: e.Settings.MaxToolCalls, Log: e.Log, Servers: tools.Servers,
 	}
 	if len(roots) > 0 {
@@ -221,7 +276,7 @@ func (f *mcpFlags) newServer(
 }
 
 // newGateway returns the hosts' view of the MCP servers.
-func (f *mcpFlags) newGateway(ctx context.Context, e *cli.Env, tools *wiring.Tools) (*mcptools.Gateway, error) {
+func (f *hostFlags) newGateway(ctx context.Context, e *cli.Env, tools *wiring.Tools) (*mcptools.Gateway, error) {
 	var allow func(context.Context, tiers.Call) error
 	if tools.Approve != nil {
 		allow = func(ctx context.Context, call tiers.Call) error {
@@ -273,11 +328,12 @@ func findBelow(roots []string, path string) (string, error) {
 	if len(roots) == 0 {
 		return "", fmt.Errorf("cannot read %q: start rlm mcp with --root FOLDER, or pass the text itself", path)
 	}
-	return "", fmt.Errorf("cannot read %q: there is no such file below %s", path, strings.Join(roots, ", "))
+	return "", fmt.Errorf("cannot read %q: there is no such file below %s (--root adds a folder)",
+		path, strings.Join(roots, ", "))
 }
 
 // serveHTTP serves over HTTP until the context ends.
-func (f *mcpFlags) serveHTTP(ctx context.Context, e *cli.Env, server *mcp.Server) error {
+func (f *hostFlags) serveHTTP(ctx context.Context, e *cli.Env, server *mcp.Server) error {
 	host, _, err := net.SplitHostPort(f.address)
 	if ip := net.ParseIP(host); err == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		err = errors.New("its host must be 127.0.0.1, [::1] or localhost, because clients need no key")

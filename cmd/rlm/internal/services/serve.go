@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
@@ -20,13 +19,18 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 	"github.com/rlmhq/rlm/inputs"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/internal/wall/acme"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/server"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-const serveLong = `Serve runs over HTTP, for the clients of OpenAI. They use the address
-http://127.0.0.1:7070/v1 and the model rlm/default. MCP hosts use /mcp.
+const serveLong = `Serve runs over HTTP, for the clients of OpenAI and Anthropic. They use the
+address http://127.0.0.1:7070/v1, Anthropic's without /v1, and the model rlm/default. MCP
+hosts use /mcp.
+
+Without --model, the server runs code in sessions and for MCP hosts, and refuses questions.
 
 The model answers a short message directly. A request with a long message, a file
 or the tool code_interpreter starts a run, whose snippets read the long texts and files.
@@ -60,8 +64,9 @@ type serveFlags struct {
 
 	atOnce, queue            int
 	sessions, openSessions   int
+	durability               string
 	connections              int
-	memory                   wiring.Size // of all workers
+	memory                   wiring.Size // the memory of all workers together
 	maxBody, maxFile, maxCtx wiring.Size
 	long                     wiring.Size
 	drain, keep              time.Duration
@@ -72,8 +77,9 @@ type serveFlags struct {
 // NewServe makes the command rlm serve.
 func NewServe(e *cli.Env) *cobra.Command {
 	f := serveFlags{maxBody: 64e6, maxFile: 1e9, maxCtx: 8e9, long: 32e3}
+	f.tools.Ask = askFirst
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Serve runs over HTTP, for clients of OpenAI", Long: serveLong,
+		Use: "serve", Short: "Serve runs over HTTP, for clients of OpenAI and Anthropic", Long: serveLong,
 		Example: `  rlm serve --model openai/gpt-5 --sub-model openai/gpt-5-mini
   rlm serve --profile deep=deep.yaml --max-usd 2
   rlm serve --listen :7443 --tls-cert cert.pem --tls-key key.pem --host rlm.example.org
@@ -108,6 +114,8 @@ func NewServe(e *cli.Env) *cobra.Command {
 	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait, and of direct answers")
 	flags.IntVar(&f.sessions, "max-sessions", 10_000, "maximum `number` of sessions, including those on the disk")
 	flags.IntVar(&f.openSessions, "max-open-sessions", 64, "maximum `number` of open sessions; others rest on the disk")
+	flags.StringVar(&f.durability, "durability", "kept",
+		"`what` sessions keep if the server is killed: kept for all that was answered, idle for what was saved at rest")
 	flags.Var(&f.memory, "workers-memory",
 		"`size` of the memory of all workers, of which a tenant may have three quarters "+
 			"(default: three quarters of this machine's)")
@@ -145,7 +153,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *cli.Env) (err error) {
 	data := server.Folder(dir)
 	claim, err := data.Claim(ctx, "rlm serve", f.listen)
 	var inUse *server.InUseError
-	isBeside := errors.As(err, &inUse) && f.check // a check of the settings, beside a running server
+	isBeside := errors.As(err, &inUse) && f.check // a check of the settings, alongside a running server
 	if err != nil && !isBeside {
 		return cli.Usage(err)
 	}
@@ -161,7 +169,6 @@ func (f *serveFlags) run(cmd *cobra.Command, e *cli.Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	f.tools.Ask = askFirst
 	tools, err := f.tools.Open(ctx, e, note)
 	if err != nil {
 		return err
@@ -182,19 +189,52 @@ func (f *serveFlags) run(cmd *cobra.Command, e *cli.Env) (err error) {
 		return nil
 	}
 
-	s, err := server.New(ctx, engine, server.Options{
-		Profiles: known.list, Dir: data, Claim: claim, AtOnce: f.atOnce, Queue: f.queue,
-		Sessions: f.sessions, OpenSessions: f.openSessions, Connections: f.connections,
-		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
-		Keep: f.keep, Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
-		Inputs: inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.Settings.CacheDir}, MCP: true,
-		Servers: tools.Servers, Load: tools.Load, Version: e.Version, Log: e.Log,
-	})
+	s, err := server.New(ctx, engine, f.options(e, known, tools, server.Options{
+		Dir: data, Claim: claim, Open: isLocal && !f.needKey || f.noKeys,
+	}))
 	if err != nil {
 		return cli.Usage(err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return f.serve(ctx, s, secure, certs, note)
+	if err := f.serve(ctx, s, secure, certs, note); err != nil {
+		return err
+	}
+	e.EndEcho()
+	note("stopped")
+	return nil
+}
+
+// options returns base, completed by the flags.
+func (f *serveFlags) options(e *cli.Env, known *profiles, tools *wiring.Tools, base server.Options) server.Options {
+	base.Profiles, base.AtOnce, base.Queue = known.list, f.atOnce, f.queue
+	base.Sessions, base.OpenSessions, base.Connections = f.sessions, f.openSessions, f.connections
+	base.Durability = f.durability
+	base.MaxBody, base.MaxFile, base.MaxContext = int64(f.maxBody), int64(f.maxFile), int64(f.maxCtx)
+	base.Long, base.Keep, base.Hosts, base.Origins = int(f.long), f.keep, f.hosts, f.origins
+	base.Inputs = inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.Settings.CacheDir}
+	base.MCP, base.Servers, base.Load = true, tools.Servers, tools.Load
+	base.Version, base.Log = e.Version, e.Log
+	return base
+}
+
+// noteModels notes what is unknown of the profiles' models, each fact once, and that there is no
+// model.
+func noteModels(profiles []server.Profile, note func(string, ...any)) {
+	noted := map[string]bool{}
+	for i := range profiles {
+		cfg := &profiles[i].Task.Config
+		if !profiles[i].HasModel() {
+			note("there is no model, so the server runs code but answers no questions: give --model; " +
+				"rlm models lists the models that are available here")
+			continue
+		}
+		for _, text := range ledger.Warnings(cfg.Models, wiring.ModelNames(cfg)...) {
+			if !noted[text] {
+				note("%s", text)
+			}
+			noted[text] = true
+		}
+	}
 }
 
 // openCertificates returns the certificates of the flags' authority, and a configuration that uses
@@ -216,7 +256,7 @@ func (f *serveFlags) openCertificates(
 	return certs, secure, nil
 }
 
-// letGo releases the data folder. A check beside a running server has claimed nothing.
+// letGo releases the data folder. A check alongside a running server has claimed nothing.
 func letGo(claim io.Closer) error {
 	if claim == nil {
 		return nil
@@ -255,8 +295,8 @@ func (f *serveFlags) useWorkers(ctx context.Context, e *cli.Env, wasm tiers.Tier
 		AllowNested: f.allowNested, Log: e.Log,
 	}.Start(ctx, wasm)
 	if err != nil {
-		return nil, fmt.Errorf("%w; or pass --insecure-no-workers, so that a flaw of the WebAssembly "+
-			"compiler would reach the keys", err)
+		return nil, fmt.Errorf("%w; or pass --insecure-no-workers; then a flaw in the WebAssembly "+
+			"compiler can expose the keys", err)
 	}
 	return inWorkers, nil
 }
@@ -273,7 +313,7 @@ func noteMemory(engine *rlm.Engine, known *profiles, note func(string, ...any)) 
 			want, most := p.Task.Config.Limits.WithDefaults().Memory, inWorkers.MostMemory()
 			if want > most {
 				note("a session of profile %s may use %s of memory in tier wasm, not %s: raise --workers-memory",
-					p.Name, humanize.IBytes(uint64(most)), humanize.IBytes(uint64(want))) //nolint:gosec // above 0
+					p.Name, quantity.IBytes(most), quantity.IBytes(want))
 			}
 		}
 	}
@@ -303,6 +343,8 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 			f.listen)
 	case f.sessions < 1 || f.openSessions < 1:
 		return false, nil, errors.New("give a positive --max-sessions and --max-open-sessions")
+	case f.durability != "kept" && f.durability != "idle":
+		return false, nil, fmt.Errorf("unknown --durability %q: give kept or idle", f.durability)
 	case f.connections < 8:
 		return false, nil, errors.New("give a --max-connections of at least 8")
 	case f.atOnce < 1 || f.queue < 0:
@@ -348,6 +390,7 @@ func (f *serveFlags) serve(
 	if err != nil {
 		return cli.Usage(err)
 	}
+	noteModels(s.Profiles, note)
 	if f.check {
 		note("the server can start: %d profiles, data in %s", len(s.Profiles), s.Dir)
 		return nil
@@ -372,6 +415,5 @@ func (f *serveFlags) serve(
 	if err := s.Serve(ctx, listener, secure, f.drain); err != nil {
 		return cli.Broken(err)
 	}
-	note("stopped")
 	return nil
 }

@@ -41,8 +41,8 @@ func (p *profiles) close() {
 	}
 }
 
-// openProfiles opens the profile of the settings, if they have a model, and the profiles of the
-// flags.
+// openProfiles opens the profile of the settings, if they have a model or no flag has one, and the
+// profiles of the flags.
 func (f *serveFlags) openProfiles(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools) (*profiles, error) {
 	given := f.profiles
 	if wiring.HasModel(e) || len(given) == 0 {
@@ -60,13 +60,13 @@ func (f *serveFlags) openProfiles(e *cli.Env, flags *pflag.FlagSet, tools *wirin
 		}
 		if err != nil {
 			p.close()
-			return nil, fmt.Errorf("profile %s: %w", text, err)
+			return nil, fmt.Errorf("profile %s: %w", strings.TrimSuffix(text, "="), err)
 		}
 	}
 	return p, nil
 }
 
-// add opens a profile. Without a file, it is the profile of the settings.
+// add opens a profile. Without a file, it is the profile of the settings, which may lack a model.
 func (p *profiles) add(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools, name, file string) (err error) {
 	own := *e
 	if file != "" {
@@ -85,7 +85,7 @@ func (p *profiles) add(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools, na
 	made.Observe = func(ctx context.Context, next func(ledger.Event)) (func(ledger.Event), func(), error) {
 		return wiring.Observe(ctx, &own, "run", "", next)
 	}
-	_, done, err := made.Observe(context.Background(), nil) // invalid settings fail at once
+	_, done, err := made.Observe(context.Background(), nil) // invalid settings fail immediately
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,10 @@ func (p *profiles) add(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools, na
 	}
 
 	made.Task.Config.Trace = "" // the server keeps run logs
-	if err := wiring.RequireModel(&made.Task); err != nil {
-		return err
+	if file != "" || made.HasModel() {
+		if err := wiring.RequireModel(&made.Task); err != nil {
+			return err
+		}
 	}
 	if made.Task.Policy, err = wiring.Policy(own.Settings); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/snapshot"
 )
 
-// CheckFiles reads all sessions of earlier versions, which are files beside the store. With a
+// CheckFiles reads all sessions of earlier versions, which are files next to the store. With a
 // quarantine, it moves damaged ones there.
 func CheckFiles(q *damage.Quarantine) (*damage.Report, error) {
 	report := &damage.Report{}

@@ -16,8 +16,8 @@ import (
 // A conversation outside a store is a file, as in earlier versions of this program:
 //
 //	magic, the length of the header (4 bytes, big-endian), the header as JSON, the SHA-256 of
-//	the header, a snapshot of the variables, which has a checksum of its own. It is compressed
-//	with Zstandard since version 2.
+//	the header, a snapshot of the variables, which has its own checksum. It is compressed with
+//	Zstandard since version 2.
 const (
 	magic     = "rlm-session\n"
 	maxHeader = 256 << 20 // bytes

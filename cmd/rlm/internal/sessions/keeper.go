@@ -13,7 +13,7 @@ import (
 )
 
 // Keeper keeps conversations in a store. It also reads those of earlier versions, which are files
-// beside it. The first Save of such a session moves it into the store.
+// next to it. The first Save of such a session moves it into the store.
 type Keeper struct {
 	store *sqlitestore.Store // nil if there is none yet
 	files string             // the folder of the files

@@ -70,6 +70,7 @@ type Reading struct {
 	Exclude     []string `json:"exclude,omitempty"`
 	ReadIgnored bool     `json:"read_ignored,omitempty"`
 	Encoding    string   `json:"encoding,omitempty"`
+	CSV         []string `json:"csv,omitempty"`
 	NoConvert   bool     `json:"no_convert,omitempty"`
 	MaxUnpacked int64    `json:"max_unpacked,omitempty"`
 	MaxRatio    int64    `json:"max_ratio,omitempty"`
@@ -79,7 +80,7 @@ type Reading struct {
 func (r *Reading) Options(cacheDir string, note func(string, ...any)) inputs.Options {
 	return inputs.Options{
 		Include: r.Include, Exclude: r.Exclude, ReadIgnored: r.ReadIgnored, Encoding: r.Encoding,
-		KeepDocuments: r.NoConvert, CacheDir: cacheDir, MaxUnpacked: r.MaxUnpacked, MaxRatio: r.MaxRatio,
+		CSV: r.CSV, KeepDocuments: r.NoConvert, CacheDir: cacheDir, MaxUnpacked: r.MaxUnpacked, MaxRatio: r.MaxRatio,
 		Progress: func(what string) { note("%s", what) },
 	}
 }

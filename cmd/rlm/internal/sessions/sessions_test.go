@@ -161,7 +161,7 @@ func TestASessionHasOneUser(t *testing.T) {
 	})
 }
 
-// TestAnUnsavedNameCanBeTaken has a process that was killed before it saved anything.
+// TestAnUnsavedNameCanBeTaken takes the name of a process that was killed before it saved anything.
 func TestAnUnsavedNameCanBeTaken(t *testing.T) {
 	k := useKeeper(t)
 	lease, err := k.claim(t.Context(), "a")

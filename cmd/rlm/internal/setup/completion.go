@@ -14,6 +14,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 	"github.com/rlmhq/rlm/images"
+	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
@@ -49,7 +50,7 @@ func (c *completer) suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
 	if flag.Name == "session" {
 		return c.suggestSessions
 	}
-	if _, isKept := flag.Value.(*wiring.GivenName); isKept { // of a continued or a new run
+	if _, isKept := flag.Value.(*wiring.GivenName); isKept { // the name of a run to continue or begin
 		return c.suggestRuns
 	}
 	if words := config.WordsOf(flag); words != nil {
@@ -82,7 +83,7 @@ var (
 
 // suggestions maps flags with special values to their completions.
 var suggestions = map[string]cobra.CompletionFunc{
-	"lang":             suggestWords("auto", "python", "go"),
+	"lang":             suggestWords("auto", "python", "go", "sql"),
 	"tier":             suggestWords("auto", "interp", "wasm", "docker", "local"),
 	"format":           suggestFormats,
 	"output-type":      suggestWords("bool", "int", "float", "str", "list[str]", "list[int]", "dict[str, str]"),
@@ -116,14 +117,14 @@ func suggestFormats(
 // suggestModels suggests providers: only their servers know the models.
 func suggestModels(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var words []string
-	for _, provider := range append(config.Providers(), "scripted") {
+	for _, provider := range append(providers.Names(), "scripted", "acp") {
 		words = append(words, provider+"/")
 	}
 	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
 // suggestImages suggests the images with packages that this program built. It suggests none if the
-// daemon does not answer at once.
+// daemon does not answer immediately.
 func suggestImages(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
 	defer cancel()

@@ -11,10 +11,11 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/stored"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
+	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// suggestArguments returns the completion of a command's arguments if they are names in the store,
-// otherwise nil.
+// suggestArguments returns the completion of a command's arguments if they are names in the store or of
+// providers, otherwise nil.
 func (c *completer) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
 	var suggest cobra.CompletionFunc
 	switch path := cmd.CommandPath(); path {
@@ -25,11 +26,13 @@ func (c *completer) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
 		suggest = c.suggestWaiting
 	case "rlm sessions open", "rlm sessions fork", "rlm sessions export", "rlm sessions rm":
 		suggest = c.suggestSessions
+	case "rlm models", "rlm keys set", "rlm keys remove":
+		suggest = suggestWords(providers.Names()...)
 	default:
 		return nil
 	}
 
-	takesMany := slices.Contains([]string{"rm", "approve", "deny", "view"}, cmd.Name())
+	takesMany := slices.Contains([]string{"rm", "approve", "deny", "view", "models"}, cmd.Name())
 	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 && !takesMany {
 			return nil, cobra.ShellCompDirectiveNoFileComp

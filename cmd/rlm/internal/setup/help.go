@@ -24,8 +24,8 @@ var commandGroups = []struct {
 	{"Ask models", []string{
 		"ask", "runs", "chat", "reflect", "reflexion", "distill", "workflow", "trace", "view",
 	}},
-	{"Serve agents", []string{"serve", "keys", "mcp", "hook"}},
-	{"Set up", []string{"doctor", "tiers", "images", "config", "store", "completion", "man"}},
+	{"Serve agents", []string{"serve", "mcp", "acp", "hook"}},
+	{"Set up", []string{"doctor", "models", "keys", "tiers", "images", "config", "store", "completion", "man"}},
 }
 
 // The titles of the groups of flags, in the order of the help. The first is for flags in no group.
@@ -56,7 +56,7 @@ var titleOf = map[config.Group]string{
 // flagTitle maps flags that are not settings to their titles.
 var flagTitle = map[string]string{
 	"context": inputFlags, "context-json": inputFlags, "include": inputFlags, "exclude": inputFlags,
-	"no-ignore": inputFlags, "encoding": inputFlags, "no-convert": inputFlags,
+	"no-ignore": inputFlags, "encoding": inputFlags, "csv": inputFlags, "no-convert": inputFlags,
 	"max-unpacked": inputFlags, "max-ratio": inputFlags,
 	"mount": inputFlags, "tool": inputFlags, "tool-command": inputFlags, "approve": inputFlags,
 	"mcp": inputFlags, "openapi": inputFlags, "openapi-host": inputFlags, "inject": inputFlags,

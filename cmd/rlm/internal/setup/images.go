@@ -11,13 +11,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 	"github.com/rlmhq/rlm/images"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // NewImages makes the command rlm images.
@@ -26,7 +26,7 @@ func NewImages(e *cli.Env) *cobra.Command {
 		Use:   "images",
 		Short: "Build and list the images of tier docker",
 		Long: "Build and list the container images in which tier docker runs snippets.\n" +
-			"DOCKER_HOST names the daemon; the default is the daemon of the system.",
+			"DOCKER_HOST names the daemon; the default is the system's daemon.",
 	}
 
 	cmd.AddCommand(newImagesBuild(e), newImagesList(e))
@@ -197,7 +197,7 @@ func showImages(out io.Writer, list []listedImage) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "kind\tname\tid\tversion\tsize\tnote")
 	for _, image := range list {
-		size := humanize.Bytes(uint64(max(0, image.Bytes)))
+		size := quantity.Bytes(image.Bytes)
 		note := "of another version of this program"
 		switch {
 		case image.ID == "":

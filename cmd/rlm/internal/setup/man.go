@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -21,7 +22,12 @@ func NewMan(e *cli.Env) *cobra.Command {
 		Long: "Write a manual page for each command into a folder, and create the folder if necessary.\n" +
 			"man finds the pages in a folder man1 of its search path.",
 		Example: "  rlm man ~/.local/share/man/man1 && man rlm-exec",
-		Args:    cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("give one folder for the pages, such as ~/.local/share/man/man1")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := args[0]
 			if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the umask decides

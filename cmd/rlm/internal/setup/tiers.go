@@ -16,9 +16,17 @@ import (
 	"github.com/rlmhq/rlm/standard"
 )
 
-// newDiagnosis makes a command that shows a diagnosis of this machine.
+// diagnosis is the output of rlm tiers and rlm doctor.
+type diagnosis struct {
+	rlm.Diagnosis
+	// Model describes the server of a model, if the command was asked about one.
+	Model *learned `json:"model,omitempty"`
+}
+
+// newDiagnosis makes a command that shows a diagnosis of this machine. Add completes it; it may be
+// nil.
 func newDiagnosis(
-	e *cli.Env, use, short, long string, show func(io.Writer, *rlm.Diagnosis) error,
+	e *cli.Env, use, short, long string, add func(*diagnosis) error, show func(io.Writer, *diagnosis) error,
 ) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -31,7 +39,12 @@ func newDiagnosis(
 				return cli.Usage(err)
 			}
 			defer engine.Close()
-			d := engine.Diagnose(cmd.Context())
+			d := diagnosis{Diagnosis: engine.Diagnose(cmd.Context())}
+			if add != nil {
+				if err := add(&d); err != nil {
+					return cli.Usage(err)
+				}
+			}
 
 			if asJSON {
 				encoder := json.NewEncoder(e.Stdout)
@@ -51,20 +64,10 @@ func newDiagnosis(
 func NewTiers(e *cli.Env) *cobra.Command {
 	return newDiagnosis(e, "tiers", "List the tiers and whether each works on this machine",
 		"List the tiers, and whether each works on this machine. If a tier does not work, the\n"+
-			"list gives the reason.", showTiers)
+			"list gives the reason.", nil, showTiers)
 }
 
-// NewDoctor makes the command rlm doctor.
-func NewDoctor(e *cli.Env) *cobra.Command {
-	return newDiagnosis(
-		e, "doctor", "Show which tiers and jail layers work on this machine",
-		"Show which tiers work on this machine, which layers the jail around host processes\n"+
-			"has, how each layer is enforced, and how to get the missing layers.",
-		func(out io.Writer, d *rlm.Diagnosis) error { return showDoctor(out, d, e.Version) },
-	)
-}
-
-func showTiers(out io.Writer, d *rlm.Diagnosis) error {
+func showTiers(out io.Writer, d *diagnosis) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "tier\tlanguages\tisolation\tusable\tnote")
 	for _, tier := range d.Tiers {
@@ -85,59 +88,4 @@ func showTiers(out io.Writer, d *rlm.Diagnosis) error {
 	}
 
 	return w.Flush()
-}
-
-// showFolders prints the host's files that a tier shows to snippets.
-func showFolders(out io.Writer, tier rlm.TierStatus) {
-	if len(tier.Shown) > 0 {
-		_, _ = fmt.Fprintln(out, "  shows:", strings.Join(tier.Shown, ", "))
-	}
-	for _, folder := range tier.Hidden {
-		_, _ = fmt.Fprintln(out, "  hides:", folder)
-	}
-}
-
-func showDoctor(out io.Writer, d *rlm.Diagnosis, version string) error {
-	if _, err := fmt.Fprintf(out, "rlm %s on %s\n\n", version, d.System); err != nil {
-		return err
-	}
-	if err := showTiers(out, d); err != nil {
-		return err
-	}
-
-	for _, tier := range d.Tiers {
-		var features []string
-		for _, feature := range tier.Features {
-			features = append(features, string(feature))
-		}
-		_, _ = fmt.Fprintf(out, "\ntier %s: %d Python modules; %s\n", tier.Name, tier.Modules,
-			strings.Join(features, ", "))
-		showFolders(out, tier)
-	}
-
-	class := d.Jail.Class
-	if class == "" {
-		class = "none"
-	}
-	_, _ = fmt.Fprintf(out, "\njail around host processes: %s\n", class)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-
-	for _, layer := range d.Jail.Layers {
-		state, how := "on", layer.Mechanism
-		if !layer.On {
-			state, how = "off", layer.Why
-		}
-		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\n", layer.Name, state, how)
-	}
-
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for _, advice := range d.Jail.Advice {
-		if _, err := fmt.Fprintln(out, "  advice:", advice); err != nil {
-			return err
-		}
-	}
-
-	return nil
 }

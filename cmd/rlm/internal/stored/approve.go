@@ -57,7 +57,7 @@ func decide(ctx context.Context, e *cli.Env, ids []string, d rlm.Decision) error
 			}
 		}
 		for _, name := range names {
-			loops.TellNext(ctx, e, engine, name)
+			loops.TellNext(ctx, e, engine, name, "")
 		}
 		return nil
 	})

@@ -5,18 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/reflexion"
 	"github.com/rlmhq/rlm/viewer/traces"
 )
 
@@ -49,6 +52,10 @@ func newRunsList(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the named runs, the latest change first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if filter.Status != "" && !slices.Contains(runStatuses, filter.Status) {
+				return cli.Usage(fmt.Errorf("--status %.40q: no run has this status; give %s", filter.Status,
+					strings.Join(runStatuses, ", ")))
+			}
 			if since > 0 {
 				filter.Since = time.Now().Add(-since)
 			}
@@ -65,6 +72,14 @@ func newRunsList(e *cli.Env) *cobra.Command {
 	flags.IntVar(&filter.Limit, "limit", 100, "maximum number of runs, 0 for all")
 	flags.BoolVar(&asJSON, "json", false, "print a line of JSON for each run")
 	return cmd
+}
+
+// runStatuses are the statuses of stored runs, of all loops.
+var runStatuses = []string{
+	runlog.StatusRunning, runlog.StatusInterrupted, runlog.StatusParked, string(ledger.StatusAnswered),
+	string(ledger.StatusSynthesised), string(ledger.StatusPartial), string(ledger.StatusNoAnswer),
+	string(ledger.StatusCanceled), string(ledger.StatusFailed), string(reflexion.StatusPassed),
+	string(reflexion.StatusRejected), string(reflexion.StatusUnjudged), "done", "broken",
 }
 
 func listRuns(ctx context.Context, e *cli.Env, engine *rlm.Engine, filter rlm.RunFilter, asJSON bool) error {
@@ -86,7 +101,7 @@ func listRuns(ctx context.Context, e *cli.Env, engine *rlm.Engine, filter rlm.Ru
 	for i := range runs {
 		r := &runs[i]
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", r.Name, r.Status, r.Turns,
-			r.Spent.Calls, showUSD(r.Spent), humanize.Time(r.Updated), cli.Shorten(r.Question, 60))
+			r.Spent.Calls, showUSD(r.Spent), quantity.Ago(r.Updated, time.Now()), cli.Shorten(r.Question, 60))
 	}
 	return table.Flush()
 }

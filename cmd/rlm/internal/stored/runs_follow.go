@@ -23,7 +23,7 @@ import (
 
 const showLong = `Show the turns of a named run and their cost.
 
---follow prints each step of the run when it begins and ends, also while another process works
+--follow prints each step of the run when it begins and ends, even while another process works
 on the run. It stops when the run ends, waits for a decision, or loses its process, with the exit
 code that "rlm ask" has then: 0 for an answer, 8 for a decision, 130 for a run that is
 interrupted. With --json, each entry of the run log is a line, as "rlm runs export" writes it.`
@@ -111,7 +111,7 @@ func describeEntry(entry *followedEntry) string {
 	place := cli.Escape(strings.TrimPrefix(entry.Key, "/"))
 	step, err := viewer.ReadStep(entry.Data)
 	if err != nil {
-		step = viewer.Step{Problem: err.Error()} // of a later version
+		step = viewer.Step{Problem: err.Error()} // a later version wrote it
 	}
 
 	switch {

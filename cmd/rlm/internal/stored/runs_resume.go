@@ -109,7 +109,7 @@ there, and asks the models again.`,
 				return engine.RewindRun(cmd.Context(), args[0], turn)
 			})
 			if err == nil {
-				loops.TellResume(e, args[0])
+				loops.TellResume(e, args[0], "")
 			}
 			return err
 		},
@@ -185,6 +185,7 @@ func forkRun(ctx context.Context, e *cli.Env, name, fork string, turn int, quest
 			}
 			spec.Question = question
 		}
+		spec.Unnamed = false // the fork has a name
 		data, err := json.Marshal(spec)
 		if err != nil {
 			return err
@@ -192,7 +193,7 @@ func forkRun(ctx context.Context, e *cli.Env, name, fork string, turn int, quest
 		return engine.ForkRun(ctx, name, turn, rlm.StoredRun{Name: fork, Question: spec.Question, Begun: data})
 	})
 	if err == nil {
-		loops.TellResume(e, fork)
+		loops.TellResume(e, fork, "")
 	}
 	return err
 }

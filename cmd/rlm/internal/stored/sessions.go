@@ -4,14 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"text/tabwriter"
+	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/prompt"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 const sessionsLong = `List, copy and delete named sessions.
@@ -75,8 +76,8 @@ func listSessions(e *cli.Env, list []sessions.Info, asJSON bool) error {
 	_, _ = fmt.Fprintln(table, "NAME\tCHANGED\tSIZE\tCONTEXTS\tQUESTIONS\tDAMAGE")
 	for i := range list {
 		s := &list[i]
-		size := humanize.IBytes(uint64(max(s.Bytes, 0))) //nolint:gosec // not negative
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", s.Name, humanize.Time(s.Changed), size,
+		size := quantity.IBytes(s.Bytes)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", s.Name, quantity.Ago(s.Changed, time.Now()), size,
 			len(s.Contexts), s.Questions, cli.Escape(s.Damage))
 	}
 	return table.Flush()

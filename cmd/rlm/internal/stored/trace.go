@@ -10,12 +10,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/live"
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/viewer/traces"
@@ -169,7 +169,7 @@ func (v *traceView) showHeading(l *traces.Loop, events *recordedNode, node, inde
 	}
 
 	if len(l.Turns) > 0 || len(l.Subs) == 0 {
-		parts = append(parts, english.Plural(len(l.Turns), "turn", ""))
+		parts = append(parts, quantity.Plural(len(l.Turns), "turn", ""))
 	}
 	if l.Folder != "." {
 		parts = append(parts, "in "+cli.Escape(strings.TrimPrefix(l.Folder, "./")))
@@ -236,7 +236,7 @@ func (v *traceView) showCalls(indent string, calls []trajectory.CallRecord) {
 		sum += c.ExecutionTime
 	}
 
-	v.printf("%s│  %s, %s in sum\n", indent, english.Plural(len(calls), "model call", ""),
+	v.printf("%s│  %s, %s in sum\n", indent, quantity.Plural(len(calls), "model call", ""),
 		seconds(sum))
 
 	if v.brief {

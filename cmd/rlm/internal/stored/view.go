@@ -20,7 +20,7 @@ import (
 const viewLong = `Show runs in a browser: the tree of loops, turns, snippets and calls, with their code, output,
 times, tokens and cost.
 
-A RUN is the name of a stored run ("rlm ask --name"), a folder that --trace wrote, a folder of
+A RUN is the name of a stored run (see "rlm runs list"), a folder that --trace wrote, a folder of
 such folders, or a file: a trajectory, or a run log of "rlm runs export". Without RUN, the
 viewer shows all stored runs. The page follows a run that has not ended.
 
@@ -78,8 +78,12 @@ func withViewed(e *cli.Env, args []string, use func(viewer.Source) error) error 
 	}
 	return wiring.WithStore(e, func(s store.Store) error {
 		stored := &viewer.Stored{Store: s, Names: names}
-		if _, err := stored.List(context.Background()); err != nil {
+		items, err := stored.List(context.Background())
+		if err != nil {
 			return err
+		}
+		if len(items) == 0 && len(paths) == 0 {
+			_, _ = fmt.Fprintln(e.Stderr, "rlm: "+stored.WhenEmpty())
 		}
 		return use(viewer.Join(append(sources, stored)...))
 	})

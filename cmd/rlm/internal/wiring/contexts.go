@@ -11,7 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
@@ -20,6 +19,7 @@ import (
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/data/remote"
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
 // maxJSON bounds a JSON context, which the sandbox holds entirely in memory, and maxStdin a
@@ -57,6 +57,8 @@ func (c *ContextFlags) Add(flags *pflag.FlagSet, usage string) {
 		"also read files that .gitignore excludes")
 	flags.StringVar(&c.Files.Encoding, "encoding", "",
 		"`encoding` of all contexts, such as shift_jis; detected by default")
+	flags.StringArrayVar(&c.Files.CSV, "csv", nil,
+		"`option` of CSV files, such as header=false, delim=; or nullstr=NA; detected by default; repeatable")
 	flags.BoolVar(&c.Files.NoConvert, "no-convert", false,
 		"leave documents as they are, such as PDF, Word, mail and HTML")
 	flags.Var((*Size)(&c.Files.MaxUnpacked), "max-unpacked",
@@ -70,7 +72,7 @@ type Size int64
 
 // Set implements pflag.Value.
 func (v *Size) Set(text string) error {
-	n, err := humanize.ParseBytes(text)
+	n, err := quantity.ParseBytes(text)
 	if err != nil || n == 0 || n > 1<<62 || strings.Contains(text, ",") { // the parser drops commas
 		return errors.New("give a size such as 10GB")
 	}
@@ -83,7 +85,7 @@ func (v *Size) String() string {
 	if *v == 0 {
 		return ""
 	}
-	return humanize.Bytes(uint64(*v))
+	return quantity.Bytes(*v)
 }
 
 // Type implements pflag.Value.
@@ -103,6 +105,10 @@ func (v *contextValue) Set(value string) error {
 	flag := contextFlag{Paths: []string{value}, IsJSON: v.isJSON}
 	if m := variableName.FindStringSubmatch(value); m != nil && !exists(value) {
 		flag.Variable, flag.Paths = m[1], []string{m[2]}
+	} else if name, _, found := strings.Cut(value, "="); found && name != "" &&
+		!strings.ContainsAny(name, `/\*?[{`) && !exists(value) {
+		return fmt.Errorf("%s is no Python name: a name has letters without accents, digits and _, "+
+			"and does not begin with a digit", name)
 	}
 	if flag.Variable != "" && !v.isJSON {
 		for i := range v.flags.List {
@@ -209,7 +215,7 @@ func (f *contextFlag) keep(e *cli.Env) (kept sessions.Context, err error) {
 	kept.Variable = f.Variable
 	switch {
 	case f.IsJSON:
-		// This is the form in the file, with which the next run compares it.
+		// The file stores this form, and the next run compares its context with it.
 		kept.Name = f.Name()
 		if kept.JSON, err = f.readJSON(e); err == nil {
 			kept.JSON, err = json.Marshal(kept.JSON)

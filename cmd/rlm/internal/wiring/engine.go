@@ -11,11 +11,11 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/images"
+	"github.com/rlmhq/rlm/internal/text/spelling"
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 	mcptools "github.com/rlmhq/rlm/mcp/tools"
 	"github.com/rlmhq/rlm/standard"
 	"github.com/rlmhq/rlm/tables"
-	"github.com/rlmhq/rlm/tiers"
 )
 
 // NewEngine returns an engine configured by the settings. It prepares no tier. Each change may
@@ -81,8 +81,8 @@ func OpenEngine(
 // Prepare checks the configured tier and warms the engine. A command calls it before it opens
 // contexts, so that a broken tier is not reported as a bad context.
 func Prepare(ctx context.Context, e *cli.Env, engine *rlm.Engine) error {
-	if name := e.Settings.Tier; name != "auto" && !hasTier(engine, name) {
-		return cli.Usage(fmt.Errorf("--tier %q: unknown tier; `rlm tiers` lists all tiers", name))
+	if err := checkTier(engine, e.Settings.Tier); err != nil {
+		return cli.Usage(err)
 	}
 	if err := checkImage(ctx, e, engine); err != nil {
 		return cli.Usage(err)
@@ -110,9 +110,21 @@ func checkImage(ctx context.Context, e *cli.Env, engine *rlm.Engine) error {
 	return nil
 }
 
-func hasTier(engine *rlm.Engine, name string) bool {
-	return slices.ContainsFunc(engine.Tiers(),
-		func(t tiers.Tier) bool { return t.Info().Name == name })
+// checkTier returns an error for the name of a tier that the engine does not have.
+func checkTier(engine *rlm.Engine, name string) error {
+	known := []string{"auto"}
+	for _, tier := range engine.Tiers() {
+		known = append(known, tier.Info().Name)
+	}
+	if slices.Contains(known, name) {
+		return nil
+	}
+
+	advice := "`rlm tiers` lists all tiers"
+	if meant := spelling.Nearest(name, known); meant != "" {
+		advice = fmt.Sprintf("did you mean %s? %s", meant, advice)
+	}
+	return fmt.Errorf("--tier %q: unknown tier; %s", name, advice)
 }
 
 // TierOptions returns the tier options from the settings.

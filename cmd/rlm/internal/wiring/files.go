@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/internal/text/quantity"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -138,6 +138,6 @@ func (f *FileFlags) Tell(got tiers.Collected, note func(string, ...any)) {
 		}
 		return
 	}
-	note("collected %s with %s in %s", english.Plural(got.Files, "file", ""),
-		english.Plural(int(got.Bytes), "byte", ""), cli.Escape(f.Out))
+	note("collected %s with %s in %s", quantity.Plural(got.Files, "file", ""),
+		quantity.Plural(got.Bytes, "byte", ""), cli.Escape(f.Out))
 }

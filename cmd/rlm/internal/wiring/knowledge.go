@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,22 +115,9 @@ func OpenGraph(ctx context.Context, e *cli.Env, note func(string, ...any)) (*gra
 	s := e.Settings
 	return graph.Open(ctx, graph.Config{
 		MaxRows: int(s.GraphRows), MaxBytes: int(s.GraphBytes), MaxMemory: s.GraphMemory,
-		Timeout: s.GraphTimeout, CacheDir: graphCache(e), Logger: e.Log,
+		Timeout: s.GraphTimeout, CacheDir: cacheFolder(e), Logger: e.Log,
 		Progress: func(what string) { note("%s", what) },
 	})
-}
-
-// graphCache returns the folder for the compiled code of graphs, or "" if there is none.
-func graphCache(e *cli.Env) string {
-	dir := e.Settings.CacheDir
-	if dir == "none" {
-		return ""
-	}
-	user, err := os.UserCacheDir()
-	if dir == "" && err == nil {
-		dir = filepath.Join(user, "rlm")
-	}
-	return dir
 }
 
 // tools returns the functions over the graph.

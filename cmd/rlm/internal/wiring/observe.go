@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/internal/keep/keyring"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/otel"
@@ -18,15 +20,25 @@ import (
 func Observe(
 	ctx context.Context, e *cli.Env, loop, conversation string, next func(ledger.Event),
 ) (progress func(ledger.Event), done func(), err error) {
+	to := otel.Destination(e.Settings.OTel)
+	secrets := findSecrets(e.Settings.Keys, os.Environ())
+	if to == otel.OTLP || to == otel.Opik {
+		stored, err := readStoredKeys(ctx)
+		if err != nil {
+			return nil, nil, fmt.Errorf("cannot keep stored keys out of the spans (otel): %w", err)
+		}
+		secrets = append(secrets, stored...)
+	}
+
 	log := func(err error) { e.Log.Warn("spans were not sent", "error", err) }
 	observer, err := otel.New(ctx, otel.Config{
-		To:   otel.Destination(e.Settings.OTel),
+		To:   to,
 		Loop: loop,
 		Env:  os.Getenv,
 
 		Conversation: conversation,
 		AllowHTTP:    e.Settings.AllowHTTP,
-		Secrets:      findSecrets(e.Settings.Keys, os.Environ()),
+		Secrets:      secrets,
 		Log:          log,
 		Version:      e.Version,
 	})
@@ -51,7 +63,7 @@ func Observe(
 // as "x"; masking it would spoil every text.
 const minSecret = 8
 
-// findSecrets returns the keys in the settings and in variables named *_API_KEY.
+// findSecrets returns the keys in the settings and in variables named *_API_KEY or *_API_TOKEN.
 func findSecrets(keys map[string]string, environ []string) []llm.Secret {
 	var all []llm.Secret
 	add := func(value string) {
@@ -64,10 +76,30 @@ func findSecrets(keys map[string]string, environ []string) []llm.Secret {
 		add(key)
 	}
 	for _, entry := range environ {
-		if name, value, _ := strings.Cut(entry, "="); strings.HasSuffix(name, "_API_KEY") {
+		name, value, _ := strings.Cut(entry, "=")
+		if strings.HasSuffix(name, "_API_KEY") || strings.HasSuffix(name, "_API_TOKEN") {
 			add(value)
 		}
 	}
 
 	return all
+}
+
+// readStoredKeys returns the keys of rlm keys set.
+func readStoredKeys(ctx context.Context) ([]llm.Secret, error) {
+	ring := keyring.Ring{File: config.KeysFile()}
+	stored, err := ring.List()
+	if err != nil {
+		return nil, err
+	}
+
+	all := make([]llm.Secret, 0, len(stored))
+	for _, entry := range stored {
+		key, _, err := ring.Get(ctx, entry.Provider)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, llm.NewSecret(key))
+	}
+	return all, nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/internal/python/wheels"
 )
 
-// openPackages returns the packages of --with, nil for none. They are read for the lifetime of the
-// process.
+// openPackages returns the packages of --with, or nil if there are none. They are read for the
+// lifetime of the process.
 func openPackages(
 	ctx context.Context, c *config.Loaded, note func(string, ...any),
 ) (fs.FS, error) {

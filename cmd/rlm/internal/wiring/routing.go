@@ -46,14 +46,20 @@ type LanguageFlag struct{ language string }
 
 // Add adds the flag --lang.
 func (r *LanguageFlag) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&r.language, "lang", "auto", "`language` of the code: auto, python or go")
+	flags.StringVar(&r.language, "lang", "auto", "`language` of the code: auto, python, go or sql")
 }
+
+// IsNamed reports whether the user named the language.
+func (r *LanguageFlag) IsNamed() bool { return r.language != "auto" }
+
+// SQL is the language of a query of the contexts that are tables. No tier runs it: see [ShowQuery].
+const SQL tiers.Language = "sql"
 
 // LanguageOf returns the language of a file's code. It is empty if only the code itself can show
 // it.
 func (r *LanguageFlag) LanguageOf(file string) (tiers.Language, error) {
 	switch r.language {
-	case "python", "go":
+	case "python", "go", string(SQL):
 		return tiers.Language(r.language), nil
 	case "auto":
 		switch strings.ToLower(filepath.Ext(file)) {
@@ -61,11 +67,13 @@ func (r *LanguageFlag) LanguageOf(file string) (tiers.Language, error) {
 			return tiers.Python, nil
 		case ".go":
 			return tiers.Go, nil
+		case ".sql":
+			return SQL, nil
 		}
 		return "", nil
 	}
 
-	return "", fmt.Errorf("--lang %q: give auto, python or go", r.language)
+	return "", fmt.Errorf("--lang %q: give auto, python, go or sql", r.language)
 }
 
 // DefaultOutput is the default limit of a snippet's printed output, in bytes.

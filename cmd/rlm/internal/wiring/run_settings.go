@@ -14,11 +14,22 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/providers"
+	"github.com/rlmhq/rlm/repl/run"
 )
 
 // OpenModels makes the registry of models from the settings. Close it after use. If neverAsked is
 // set, models need no key.
 func OpenModels(e *cli.Env, neverAsked bool) (*providers.Registry, error) {
+	options, err := ModelOptions(e)
+	if err != nil {
+		return nil, err
+	}
+	options.Unasked = neverAsked
+	return providers.New(options)
+}
+
+// ModelOptions returns the options of the registry of models from the settings.
+func ModelOptions(e *cli.Env) (providers.Options, error) {
 	c := e.Settings
 	keys := map[string]llm.Secret{}
 	for provider, key := range c.Keys {
@@ -31,17 +42,18 @@ func OpenModels(e *cli.Env, neverAsked bool) (*providers.Registry, error) {
 
 	samplings, err := c.Samplings()
 	if err != nil {
-		return nil, err
+		return providers.Options{}, err
 	}
 	windows, rates, err := facts(c)
 	if err != nil {
-		return nil, err
+		return providers.Options{}, err
 	}
 
-	return providers.New(providers.Options{
+	return providers.Options{
 		Env:      os.Getenv,
 		Keys:     keys,
 		BaseURLs: c.BaseURLs,
+		KeyFile:  config.KeysFile(),
 		Default:  c.DefaultProvider,
 		Prices:   c.Prices,
 		Windows:  windows,
@@ -49,7 +61,7 @@ func OpenModels(e *cli.Env, neverAsked bool) (*providers.Registry, error) {
 		Sampling: samplings,
 		Record:   c.Record,
 		Replay:   c.Replay,
-		Unasked:  neverAsked,
+		Learned:  learnedFolder(e),
 		HTTP: providers.HTTP{
 			Timeout: c.RequestTimeout, Attempts: int(c.RequestAttempts), AllowHTTP: c.AllowHTTP,
 			Outage: outage,
@@ -57,7 +69,29 @@ func OpenModels(e *cli.Env, neverAsked bool) (*providers.Registry, error) {
 				e.Log.Info("retrying the model call", "error", err, "pause", pause)
 			},
 		},
-	})
+	}, nil
+}
+
+// learnedFolder returns the folder for what servers refuse, or "" if there is none.
+func learnedFolder(e *cli.Env) string {
+	dir := cacheFolder(e)
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "servers")
+}
+
+// cacheFolder returns the folder of caches, or "" if there is none.
+func cacheFolder(e *cli.Env) string {
+	dir := e.Settings.CacheDir
+	if dir == "none" {
+		return ""
+	}
+	user, err := os.UserCacheDir()
+	if dir == "" && err == nil {
+		dir = filepath.Join(user, "rlm")
+	}
+	return dir
 }
 
 // facts returns the windows and prices in the settings.
@@ -166,21 +200,27 @@ func HasModel(e *cli.Env) bool {
 
 // ErrNoModel is the error of a command that needs a model.
 var ErrNoModel = errors.New(
-	"no model: give --model, such as openai/gpt-5, or set model in the configuration")
+	"no model: give --model, such as openai/gpt-5, or set model in the configuration; " +
+		"rlm models lists those that are available here")
 
 // RequireModel refuses a run without a usable model before an engine is made. The run itself
 // checks later that the servers are available.
 func RequireModel(task *rlm.Task) error {
-	run := &task.Config
-	if run.Model == "" && len(run.DepthModels) == 0 {
+	cfg := &task.Config
+	if cfg.Model == "" && len(cfg.DepthModels) == 0 {
 		return ErrNoModel
 	}
 
-	names := slices.Concat([]string{run.Model, run.SubModel}, run.DepthModels, run.AllowedModels)
-	for _, agent := range run.Agents {
+	return CheckModels(cfg.Models, ModelNames(cfg))
+}
+
+// ModelNames returns the names of all models of a run; some may be empty.
+func ModelNames(cfg *run.Config) []string {
+	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.DepthModels, cfg.AllowedModels)
+	for _, agent := range cfg.Agents {
 		names = append(names, agent.Model)
 	}
-	return CheckModels(run.Models, names)
+	return names
 }
 
 // CheckModels returns an error for the first unknown model. It ignores empty names.

@@ -117,6 +117,7 @@ func (t *Tools) startServers(
 
 	t.Servers, err = mcptools.Start(ctx, mcptools.Options{
 		Files: f.servers, APIs: f.apis, Hosts: f.apiHosts, Inject: e.Inject, Version: e.Version,
+		Warn: func(text string) { note("warning: %s", text) },
 	})
 	if err != nil {
 		return err

@@ -39,6 +39,9 @@ func (t Tool) Command(ctx context.Context, dir string, args ...string) (string, 
 	}
 
 	if err := cmd.Run(); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return "", fmt.Errorf("cannot run %s %s: %w", t.Path, args[0], cause)
+		}
 		return "", fmt.Errorf(
 			"cannot run %s %s: %w: %s", t.Path, args[0], err, strings.TrimSpace(stderr.String()),
 		)

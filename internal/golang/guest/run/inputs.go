@@ -18,6 +18,8 @@ type Session struct {
 type Setup struct {
 	Functions []string
 	Inputs    []Input
+	// Out reports that snippets have the folder for files.
+	Out bool
 }
 
 // Input is one of the session's contexts.
@@ -53,12 +55,13 @@ func (l *Link) Setup() (Setup, error) {
 			Kind                  string
 			Chars, Bytes, Invalid int64
 		}
+		Out bool
 	}
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return Setup{}, fmt.Errorf("cannot parse the host's message: %w", err)
 	}
 
-	s := Setup{}
+	s := Setup{Out: said.Out}
 	for _, f := range said.Functions {
 		s.Functions = append(s.Functions, f.Name)
 	}

@@ -29,7 +29,8 @@ type program struct {
 	streams   [2]int // descriptors of the outputs, in case a snippet closes its own
 	snippets  []func()
 	configure func()
-	ended     chan ending // of the current snippet
+	ended     chan ending     // of the current snippet
+	left      map[string]bool // the files in the working folder after the last snippet
 
 	link Link
 
@@ -113,6 +114,7 @@ func (p *program) run(order wire.Order) {
 	}()
 
 	end := <-p.ended
+	p.noteFiles()
 	if end.exception != nil && p.link.Raise(*end.exception) != nil {
 		die("cannot report an exception")
 	}

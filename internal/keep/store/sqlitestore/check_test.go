@@ -276,7 +276,7 @@ func hasSums(t *testing.T, path string) bool {
 	return data[20] == 8
 }
 
-// TestAStoreWithoutItsDatabaseIsRefused: a new database would be empty.
+// TestAStoreWithoutItsDatabaseIsRefused: with a new database, the store would look empty.
 func TestAStoreWithoutItsDatabaseIsRefused(t *testing.T) {
 	dir, _ := fill(t)
 	if err := os.Remove(filepath.Join(dir, DatabaseName)); err != nil {
@@ -296,8 +296,9 @@ func TestAStoreWithoutItsDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-// TestARepairWaitsForNobody: it is refused while a process uses the store; a mere check is not.
-func TestARepairWaitsForNobody(t *testing.T) {
+// TestARepairIsRefusedWhileTheStoreIsInUse: while a process uses the store, a repair is refused at
+// once. A check without a repair is allowed.
+func TestARepairIsRefusedWhileTheStoreIsInUse(t *testing.T) {
 	dir, _ := fill(t)
 	openTest(t, dir)
 	var busy *dbfile.BusyError

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// TestAReaderStopsNoWriter: it is in the middle of a log while the log's owner changes the log,
-// ends and returns.
+// TestAReaderStopsNoWriter: a reader is in the middle of a log while the log's owner changes the
+// log, ends and starts again.
 func TestAReaderStopsNoWriter(t *testing.T) {
 	dir := t.TempDir()
 	id := runA

@@ -1,5 +1,5 @@
 // Package sqlitestore implements a store in a folder: a SQLite database, with large contents in
-// files beside it.
+// files next to it.
 package sqlitestore
 
 import (
@@ -21,7 +21,7 @@ type Store struct {
 	dir      string
 	readOnly bool
 	copied   string       // folder of a copied database, or empty
-	hold     *dbfile.Hold // of the database
+	hold     *dbfile.Hold // holds the database
 
 	reading sync.Mutex // guards reader
 	reader  *conn
@@ -191,7 +191,7 @@ func openReadOnly(dir string) (_ *Store, err error) {
 	return f, nil
 }
 
-// logSuffix is the suffix of the log beside a database.
+// logSuffix is the suffix of a database's log.
 const logSuffix = "-wal"
 
 // copyDatabase copies a database and its log to a folder where the index of the log can be created.

@@ -229,7 +229,7 @@ func TestAFolderThatCannotBeWrittenCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(dir, 0o700)
-	if _, err := Open(dir); !errors.Is(err, fs.ErrPermission) {
+	if _, err := Open(dir); !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("opening to write: %v", err)
 	}
 	testReadOnly(t, dir, digest)
@@ -317,7 +317,7 @@ func TestALaterVersionIsRefused(t *testing.T) {
 	}
 }
 
-func TestAFolderOfSomethingElseIsRefused(t *testing.T) {
+func TestForeignFoldersAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, DatabaseName)
 	if err := os.WriteFile(path, []byte(strings.Repeat("a text ", 1000)), 0o600); err != nil {
@@ -411,7 +411,8 @@ func TestAFailedNoteIsTold(t *testing.T) {
 	}
 }
 
-// TestCollectKeepsWhatIsOnItsWay: a content is written before the entry that names it.
+// TestCollectKeepsWhatIsOnItsWay: Collect must not delete a content whose entry is not written yet,
+// because a content is written before the entry that names it.
 func TestCollectKeepsWhatIsOnItsWay(t *testing.T) {
 	dir, _ := fill(t)
 	f := openTest(t, dir)

@@ -46,7 +46,7 @@ func (f *Store) change(ctx context.Context, w write) error {
 	if err := f.send(ctx, w); err != nil {
 		return err
 	}
-	return explain(<-w.done) // not earlier: the caller must know whether the change counts
+	return explain(<-w.done) // not earlier: the caller must know whether the change is committed
 }
 
 // send passes a change to the writer.

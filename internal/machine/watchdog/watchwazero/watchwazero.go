@@ -1,9 +1,12 @@
 // Package watchwazero calls guests of wazero under the watchdog.
 //
-// wazero's code compares its stack with a bound when a function begins, and calls Go for a larger
-// stack. The watchdog raises this bound, so the guest calls Go, which doubles its stack. A guest
-// that holds the processor a dozen times thus overflows its stack, which ends the call with an
-// error. An honest guest calls the host a hundred times as often as the watchdog looks.
+// The watchdog takes the guest's fuel first, so the guest calls the host at its next loop. This
+// costs nothing, so a slow or busy machine does no harm.
+//
+// For a guest that reaches no loop, the watchdog takes the stack: wazero's code compares its stack
+// with a bound when a function begins, and calls Go for a larger stack. The watchdog raises this
+// bound, so the guest calls Go, which doubles its stack. A guest that holds the processor a dozen
+// times thus overflows its stack, which ends the call with an error.
 package watchwazero
 
 import (
@@ -12,6 +15,7 @@ import (
 	"reflect"
 	"runtime"
 	"sync"
+	"unsafe"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -21,10 +25,29 @@ import (
 // stayKey is the context key of the stay of the current call.
 type stayKey struct{}
 
+// Fuel is the global with which a guest counts its fuel. The zero value is for a guest that counts
+// none, and must not be read or set.
+type Fuel struct {
+	global api.MutableGlobal
+	value  unsafe.Pointer // nil if unknown
+}
+
+// FuelOf returns the fuel of a module, which exports it as a mutable global of this name.
+func FuelOf(m api.Module) Fuel {
+	global := m.ExportedGlobal("fuel").(api.MutableGlobal)
+	return Fuel{global, valueOf(global)}
+}
+
+// Left returns the guest's remaining fuel. The watchdog does not change it.
+func (f Fuel) Left() int64 { return watchdog.Fuel(int64(f.global.Get())) }
+
+// Set sets the guest's fuel, at most 2^61.
+func (f Fuel) Set(units int64) { f.global.Set(uint64(units)) }
+
 // Call calls a guest's function. The function finds its parameters on the stack, and leaves its
 // results there. All host functions that the guest may call for a long time should be wrapped by
-// [HostFunction].
-func Call(ctx context.Context, f api.Function, stack []uint64) error {
+// [HostFunction]. The one that the guest calls without fuel must set its fuel.
+func Call(ctx context.Context, f api.Function, fuel Fuel, stack []uint64) error {
 	stay, err := watchdog.Take()
 	if err != nil {
 		return err
@@ -32,12 +55,16 @@ func Call(ctx context.Context, f api.Function, stack []uint64) error {
 	defer stay.Free()
 
 	limit := stackBound(f)
-	stay.Watch(limit, math.MaxInt64, 0) // on arm64, wazero's comparison is signed
+	if limit == 0 {
+		fuel.value = nil // Unwatch waits for guests with a limit alone
+	}
+	stay.Watch(limit, math.MaxInt64, uintptr(fuel.value)) // on arm64, wazero's comparison is signed
 	stay.EnterOnThread()
 	defer func() {
 		stay.Stop()
 		watchdog.Unwatch(limit)
 		runtime.KeepAlive(f) // the word is part of the function
+		runtime.KeepAlive(fuel)
 	}()
 	return f.CallWithStack(context.WithValue(ctx, stayKey{}, stay), stack)
 }
@@ -87,4 +114,40 @@ func boundOffset(of reflect.Type) (offset uintptr, isKnown bool) {
 	}
 	offsets.Store(of, offset)
 	return offset, offset != 0
+}
+
+// valueOf returns a pointer to the value of a module's own global, or nil if wazero's layout is
+// unknown. A test then fails. The engine has the values of all globals in one slice of bytes.
+func valueOf(g api.Global) unsafe.Pointer {
+	instance := pointedAt(reflect.ValueOf(g), "g")
+	engine := pointedAt(instance, "Me")
+	values, offsets := field(engine, "opaque"), field(pointedAt(engine, "parent"), "offsets")
+	begin, index := field(offsets, "GlobalsBegin"), field(instance, "Index")
+	if values.Kind() != reflect.Slice || !begin.CanInt() || !index.CanUint() {
+		return nil
+	}
+
+	const size = 16 // of a value, in bytes
+	at := begin.Int() + int64(index.Uint())*size
+	if at < 0 || at+size > int64(values.Len()) {
+		return nil
+	}
+	return unsafe.Add(values.UnsafePointer(), at)
+}
+
+// pointedAt returns what a field of a structure points at, or the zero Value.
+func pointedAt(structure reflect.Value, name string) reflect.Value {
+	v := field(structure, name)
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	return v
+}
+
+// field returns a field of a structure, or the zero Value.
+func field(structure reflect.Value, name string) reflect.Value {
+	if structure.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	return structure.FieldByName(name)
 }

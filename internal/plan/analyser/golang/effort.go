@@ -61,7 +61,7 @@ type effort struct {
 	functions map[string]*ast.FuncDecl
 	known     map[string]float64 // cost of a call of each function; 0 while it is being determined
 	changed   map[any]bool       // variables set more than once, by *ast.Object
-	nesting   int                // of loops
+	nesting   int                // nesting of loops
 }
 
 // collectFunctions collects the functions that a part declares.

@@ -47,8 +47,8 @@ func TestComputingIsEstimated(t *testing.T) {
 	}
 }
 
-// TestNothingIsClaimedOfUnknownBounds uses loops with an unknown number of iterations.
-func TestNothingIsClaimedOfUnknownBounds(t *testing.T) {
+// TestLoopsWithoutKnownBoundsHaveNoEffort uses loops with an unknown number of iterations.
+func TestLoopsWithoutKnownBoundsHaveNoEffort(t *testing.T) {
 	for _, source := range []string{
 		"x := 1", "for i := 0; i < 1000; i++ {\n}", "for {\n}", "for i := 0; i < len(xs); i++ {\n}",
 		"for i := range n {\n\tx++\n}",

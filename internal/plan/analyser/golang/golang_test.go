@@ -185,7 +185,7 @@ func TestInvalidNamesTheSnippetsOwnLine(t *testing.T) {
 	}
 }
 
-func TestUnknownIsSaid(t *testing.T) {
+func TestUnanalysableSnippetsAreReported(t *testing.T) {
 	for _, source := range []string{
 		strings.Repeat("x := 1\n", maxSource/7+1),
 		"x := " + strings.Repeat("(", 200_000) + strings.Repeat(")", 200_000),

@@ -131,7 +131,7 @@ func startsWithPackage(source string) bool {
 func split(source string) (declarations, statements string) {
 	d, s := []byte(source), []byte(source)
 	var depth, begun int
-	var first, second token.Token // of the part that began at begun
+	var first, second token.Token // the first two tokens of the part that began at begun
 	cut := func(end int) {
 		blank := d
 		if first == token.IMPORT ||
@@ -174,8 +174,8 @@ func split(source string) (declarations, statements string) {
 	return string(d), string(s)
 }
 
-// isMethod distinguishes a method from a function literal that is called at once:
-// func (t T) name( from func (n int) string {.
+// isMethod distinguishes a method from a function literal that is called immediately: func (t T)
+// name( from func (n int) string {.
 func isMethod(text string) bool {
 	depth := 0
 	var after []token.Token // the end of the first parentheses and the tokens after it

@@ -9,14 +9,12 @@ when all that was pushed after it has been looked at: the end of a scope, say.
 
 import json
 import traceback
-import warnings
 from ast import (
     AST, Assign, AsyncFunctionDef, Attribute, BinOp, Call, ClassDef, Constant, Div, Expr,
     FunctionDef, JoinedStr, Name, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST, Starred, Tuple, Yield,
 )
 from builtins import compile as parse
 
-warnings.simplefilter("ignore")  # the tier that runs the snippet warns
 FILE = "<snippet>"
 NoneType = type(None)
 REMOTE = ("http://", "https://", "s3://", "ftp://")

@@ -14,7 +14,7 @@ type cache struct {
 
 	mu    sync.Mutex // guards the fields below
 	items map[[sha256.Size]byte]*list.Element
-	order *list.List // of entries, the most recently used first
+	order *list.List // entries, the most recently used first
 	held  int        // bytes
 }
 

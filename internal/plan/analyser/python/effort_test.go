@@ -58,9 +58,9 @@ func TestComputingIsEstimated(t *testing.T) {
 	}
 }
 
-// TestNothingIsClaimedOfUnknownBounds uses loops with an unknown number of iterations, and short
-// loops.
-func TestNothingIsClaimedOfUnknownBounds(t *testing.T) {
+// TestLoopsWithoutKnownBoundsHaveNoEffort uses loops with an unknown number of iterations, and
+// short loops.
+func TestLoopsWithoutKnownBoundsHaveNoEffort(t *testing.T) {
 	a, _ := open(t)
 	for _, source := range []string{
 		"x = 1", "for i in range(1000): pass", "for line in context.splitlines(): f(line)",

@@ -197,8 +197,8 @@ func TestInvalidIsWhatTheTierReports(t *testing.T) {
 	}
 }
 
-// TestValidIsNotInvalid uses snippets that look wrong but are right.
-func TestValidIsNotInvalid(t *testing.T) {
+// TestUnusualButValidSnippetsAreAccepted uses snippets that look wrong but are right.
+func TestUnusualButValidSnippetsAreAccepted(t *testing.T) {
 	a, _ := open(t)
 	for _, source := range []string{
 		"", "\n\n", "# only a comment", "await f()", "async with a as b: pass",
@@ -224,8 +224,9 @@ func TestValidIsNotInvalid(t *testing.T) {
 	}
 }
 
-// TestUnknownIsSaid uses snippets that cannot be analysed; afterwards the analyser still works.
-func TestUnknownIsSaid(t *testing.T) {
+// TestUnanalysableSnippetsAreReported uses snippets that cannot be analysed; afterwards the
+// analyser still works.
+func TestUnanalysableSnippetsAreReported(t *testing.T) {
 	a, _ := open(t)
 	for name, source := range map[string]string{
 		"deep parentheses": strings.Repeat("(", 5000) + strings.Repeat(")", 5000),

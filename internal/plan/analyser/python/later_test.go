@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// needed lists what a snippet imports and needs at once, with a question mark after unlikely
+// needed lists what a snippet imports and needs immediately, with a question mark after unlikely
 // imports, and after a bar what its functions need when a later snippet uses them.
 func needed(n *router.Needs) string {
 	list := func(n *router.Needs) string {
@@ -37,8 +37,8 @@ func needed(n *router.Needs) string {
 	return strings.TrimSpace(text)
 }
 
-// TestWhatIsNotReachedIsNotNeeded uses imports and uses that do not happen, or not yet.
-func TestWhatIsNotReachedIsNotNeeded(t *testing.T) {
+// TestUnreachedImportsAreNotNeeded uses imports and uses that do not happen, or not yet.
+func TestUnreachedImportsAreNotNeeded(t *testing.T) {
 	a, _ := open(t)
 	for _, c := range []struct{ source, want string }{
 		// A condition that never holds.

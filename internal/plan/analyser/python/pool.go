@@ -43,7 +43,10 @@ const (
 	setup  = "import " + module + " as _own\n" +
 		"def _answer(): FINAL(_own.analyse(_source()))\n" +
 		// Trees have no cycles, so the collector need only run now and then.
-		"import gc\ngc.freeze()\ngc.set_threshold(200_000)\n"
+		"import gc\ngc.freeze()\ngc.set_threshold(200_000)\n" +
+		// The tier that runs the snippet warns. Preload must not set this: its filters are in the
+		// image of all sandboxes.
+		"import warnings\nwarnings.simplefilter('ignore')\n"
 	question       = "_answer()"
 	sourceFunction = "_source"
 )

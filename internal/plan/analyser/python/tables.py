@@ -32,6 +32,7 @@ processes multiprocessing.: context.Process
 processes concurrent.futures.: ProcessPoolExecutor process.ProcessPoolExecutor
 processes asyncio.: create_subprocess_exec create_subprocess_shell
 processes pty.: spawn fork
+processes signal.: alarm setitimer pause sigwait sigwaitinfo sigtimedwait pthread_kill
 threads threading.: Thread Timer
 threads _thread.: start_new_thread start_new
 threads multiprocessing.: pool.ThreadPool dummy.Pool dummy.Process
@@ -163,7 +164,7 @@ total_ordering final override overload runtime_checkable singledispatch unique d
 # itself: an earlier snippet of the session has most likely imported them.
 _SAME = """open exec eval getattr __import__ os subprocess socket shutil threading multiprocessing
 tempfile glob requests httpx aiohttp urllib ctypes sqlite3 importlib pathlib io gzip zipfile tarfile
-range sys platform"""
+range signal sys platform"""
 IMPLIED = {name: name for name in _SAME.split()}
 IMPLIED.update(
     TYPE_CHECKING="typing.TYPE_CHECKING",

@@ -1,8 +1,11 @@
 """What a sandbox adds to errors whose cause Python cannot name: a file that is a context, a
-name that a flag would give, a shell that does not exist."""
+name that a flag would give. It also names files that are lost with the sandbox."""
 
+import itertools
 import os
 import posixpath
+
+import _rlm
 
 import output
 
@@ -42,18 +45,38 @@ def _of_path(path, contexts):
     return None
 
 
-def install():
-    """Makes os.system say why it ran nothing, where there is no shell."""
-    stock = getattr(os, "system", None)
-    if stock is None:
+has_out = False  # snippets have the folder for files
+_FOLDER = "/sandbox"  # the working folder and home, in every tier with files
+_NAMED = 3  # files that a note names
+_SEEN = 1000  # files that the search for them looks at
+_left = frozenset()  # the files in the folder of which the session knows
+_walk = os.walk
+
+
+def note_files():
+    """Names the files that a snippet left in the working folder, which is lost with the sandbox. Each
+    is named once. Temporary files are elsewhere."""
+    global _left
+    if not getattr(_rlm, "native", False) or _rlm.forked():
         return
+    try:
+        files = frozenset(itertools.islice(_list_files(), _SEEN))
+        new = sorted(files - _left)
+        _left = files
+        if new:
+            more = f" and {len(new) - _NAMED} more" if len(new) > _NAMED else ""
+            flag = "" if has_out else " with --out FOLDER"
+            output.stderr.write(f"note: {', '.join(new[:_NAMED])}{more} will be lost with the sandbox: "
+                                f"write files to keep below /out{flag}\n")
+    except Exception:
+        pass  # the snippet has replaced a function of os
 
-    def system(command):
-        status = stock(command)
-        if status == 127 << 8 and not os.path.exists("/bin/sh"):
-            output.stderr.write("note: os.system ran nothing, because this sandbox has no shell and no programs "
-                                "but Python: use Python's own functions\n")
-        return status
 
-    system.__doc__ = stock.__doc__
-    os.system = system
+def _list_files():
+    """Returns the files in the working folder, without those that programs keep for themselves."""
+    for folder, folders, names in _walk(_FOLDER):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
+        for name in names:
+            if not name.startswith("."):
+                path = posixpath.relpath(posixpath.join(folder, name), _FOLDER)
+                yield path if path.isprintable() else repr(path)

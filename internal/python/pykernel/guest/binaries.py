@@ -3,6 +3,7 @@
 import io
 
 import lazy
+import pages
 import wire
 
 _EAGER = 8 << 20  # more bytes are read on demand
@@ -67,6 +68,14 @@ class File:
     def tables(self):
         """The names of the tables in a database."""
         return list(lazy.load("tables").names(self))
+
+    @property
+    def parts(self):
+        """The pages of a PDF without text: each has an image()."""
+        found = wire.decode(wire.text(f"td{self._id}"))
+        if not found:
+            raise AttributeError("'bytes' object has no attribute 'parts'")
+        return [pages.make_part("", self._info, number) for number in range(len(found))]
 
     def __call__(self, start=0, end=None):
         return self[start:end]

@@ -55,7 +55,7 @@ def load(name):
 run = load("run")
 loaded["lazy"].load = load
 if not getattr(_rlm, "native", False):
-    for name in ("models", "zones", "helping", "packages", "tables", "tallies"):
+    for name in ("models", "zones", "helping", "packages", "tables", "tallies", "described"):
         load(name)
     sources.clear()
 run.kernel_modules = loaded

@@ -15,7 +15,7 @@ class _Calls:
 
     def wait(self, timeout):
         ms = -1 if timeout is None else max(0, int(timeout * 1000 + 0.999))
-        for number, ok, value in wire.decode(wire.text(f"w{ms}")):
+        for number, ok, value in wire.decode_answer(wire.text(f"w{ms}")):
             future = self.futures.pop(number, None)
             if future is None or future.done():
                 continue
@@ -23,7 +23,7 @@ class _Calls:
                 future.set_exception(wire.HostError(value))
                 continue
             try:
-                future.set_result(value if future.receive is None else future.receive(value))
+                future.set_result(wire.settle(value) if future.receive is None else future.receive(value))
             except Exception as error:  # of the snippet's own class
                 future.set_exception(error)
 

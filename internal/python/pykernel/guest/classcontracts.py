@@ -9,6 +9,7 @@ import typing
 import contracts
 import converters
 import finish
+import wire
 
 Field, Mismatch = contracts.Field, converters.Mismatch
 
@@ -139,7 +140,7 @@ def _pydantic(builder, cls):
         if isinstance(value, cls):
             return value
         try:
-            return cls.model_validate(value)
+            return cls.model_validate(wire.settle(value))
         except ValueError as error:
             raise Mismatch(((), f"{cls.__name__} refuses it: {error}")) from error
 

@@ -211,6 +211,7 @@ class LazyText:
       json_lines(), table()     the rows of JSON Lines, CSV or a sheet
       tables                    the names of the sheets
       parts                     the pages, sheets, messages and the like of a document
+      parts[0].image()          a picture of a page of a PDF
       bytes, bytes(a, b)        the bytes of the file, or a part of them
       text()                    the whole as a str, if it fits
       path                      a file with the same bytes, where the sandbox has one, else None
@@ -519,10 +520,11 @@ class LazyText:
         leaves out lines that are not JSON, and counts them in skipped."""
         return lazy.load("tables").json_lines(self, errors)
 
-    def table(self, name=None, delimiter=None):
+    def table(self, name=None, delimiter=None, **options):
         """The rows of CSV or JSON Lines as dicts, or those of a sheet, by its name. The names of the
-        columns are in columns."""
-        return lazy.load("tables").table(self, name, delimiter)
+        columns are in columns. The options for CSV are header, skip, delim, quote, escape, comment,
+        nullstr, decimal and thousands."""
+        return lazy.load("tables").table(self, name, delimiter, **options)
 
     @property
     def tables(self):
@@ -533,6 +535,10 @@ class LazyText:
     def parts(self):
         """The pages, sheets, slides, chapters, messages or cells of a document, by number or title."""
         return Sections(self)
+
+    def image(self, dpi=100):
+        """A picture of a page of a PDF: context.parts[0].image()."""
+        raise ValueError("only pages of a PDF have an image: context.parts[0].image()")
 
     def _strip(self, chars, left, right):
         start, end, step = 0, self.size, 64  # most texts have little to strip
@@ -680,7 +686,7 @@ class ShortText(str):
 
 
 for _name in ("nbytes", "name", "path", "type", "encoding", "ascii", "invalid_bytes", "chunks", "bytes", "json_lines",
-              "table", "tables", "parts"):
+              "table", "tables", "parts", "image"):
     setattr(ShortText, _name, LazyText.__dict__[_name])
 ShortText.__name__ = ShortText.__qualname__ = "str"
 ShortText.__module__ = "builtins"

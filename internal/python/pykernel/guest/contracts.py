@@ -11,6 +11,7 @@ Strict ones take a value only as it is; a union tries those first.
 
 import collections.abc
 import datetime
+import decimal
 import json
 import re
 import types
@@ -18,6 +19,7 @@ import typing
 
 import converters
 import finish
+import wire
 
 
 def to_schema(t):
@@ -110,6 +112,8 @@ class Builder:
 
     def of(self, t):
         """(schema, converter) of a type."""
+        if t is decimal.Decimal:
+            wire.keeps_literals = True
         try:
             if t in converters.PLAIN:
                 schema, convert = converters.PLAIN[t]
@@ -209,7 +213,7 @@ class Builder:
 
     def many(self, args, make, schema):
         if not args:
-            return schema, lambda value, strict: make(converters.items(value, f"a {make.__name__}", strict))
+            return schema, lambda value, strict: make(wire.settle(converters.items(value, f"a {make.__name__}", strict)))
         inner, each = self.of(args[0])
 
         def convert(value, strict):
@@ -220,7 +224,7 @@ class Builder:
 
     def mapping(self, args):
         if not args:
-            return {"type": "object"}, lambda value, strict: dict(converters.members(value))
+            return {"type": "object"}, lambda value, strict: dict(wire.settle(converters.members(value)))
         names, name = self.of(args[0])
         inner, each = self.of(args[1])
         schema = {"type": "object", "additionalProperties": inner}
@@ -291,7 +295,7 @@ class Builder:
             if problems:
                 raise converters.Mismatch(*problems)
             if extra == "allow":
-                made.update((key, value[key]) for key in unknown)
+                made.update((key, wire.settle(value[key])) for key in unknown)
             return make(made)
 
         if extra == "forbid":

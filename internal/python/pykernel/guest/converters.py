@@ -11,6 +11,8 @@ import types
 import typing
 import uuid
 
+import wire
+
 
 class Mismatch(ValueError):
     """A value of the wrong type: [(path, message)], a path as a tuple."""
@@ -29,12 +31,14 @@ def where(path):
 
 
 def as_is(value, strict=False):
-    return value
+    return wire.settle(value)
 
 
 def _scalar(*accepts):
     def wrap(function):
         def convert(value, strict):
+            if type(value) is wire.Literal:
+                value = float(value)
             if type(value) in accepts:
                 return value
             if not strict:
@@ -49,7 +53,7 @@ def _scalar(*accepts):
 
 
 def kind_of(value):
-    return {bool: "a bool", int: "an int", float: "a float", str: "a str", list: "a list", dict: "a dict",
+    return {bool: "a bool", int: "an int", float: "a float", wire.Literal: "a float", str: "a str", list: "a list", dict: "a dict",
             type(None): "None"}.get(type(value), f"a {type(value).__name__}")
 
 
@@ -122,7 +126,7 @@ def _iso(cls):
 def _number_text(value):
     if isinstance(value, bool):
         raise TypeError
-    return decimal.Decimal(str(value))
+    return decimal.Decimal(value.text if type(value) is wire.Literal else str(value))
 
 
 PLAIN = {
@@ -206,6 +210,7 @@ def literal(args):
     values = [a.value if isinstance(a, enum.Enum) else a for a in args]
 
     def convert(value, strict):
+        value = wire.settle(value)
         for each, plain in zip(args, values):
             if each is value or type(value) is type(plain) and value == plain:
                 return each

@@ -19,6 +19,7 @@ import hostcall
 import missing
 import sessionloop
 import threads
+import wasi
 import wire
 from calls import calls
 from sessionloop import discard_loop, put_in_place, run_coroutine, session_loop, target
@@ -308,6 +309,7 @@ def install():
     for ours, stock in ((to_thread, asyncio.to_thread), (sleep, time.sleep),
                         (ThreadPoolExecutor, concurrent.futures.ThreadPoolExecutor)):
         put_in_place(ours, stock)
+    wasi.install()
     hostcall.answer = _wait_for_answer
     asyncio.set_event_loop_policy(_Policy())
     asyncio.DefaultEventLoopPolicy = _Policy

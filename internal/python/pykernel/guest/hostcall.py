@@ -15,7 +15,7 @@ known = {}  # name -> the function of that name, also where a snippet has taken 
 
 def answer(request):
     """Makes a call, and waits for its answer."""
-    return wire.decode(wire.send("c", request))
+    return wire.decode_answer(wire.send("c", request))
 
 
 class HostFunction:
@@ -29,7 +29,7 @@ class HostFunction:
     def __call__(self, *args, **kwargs):
         request, receive = self.request(args, kwargs)
         value = answer(request)
-        return value if receive is None else receive(value)
+        return wire.settle(value) if receive is None else receive(value)
 
     def request(self, args, kwargs):
         """Returns the request, and the function that converts the answer."""

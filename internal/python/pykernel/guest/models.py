@@ -25,6 +25,11 @@ _MISSING = type("PydanticUndefinedType", (), {"__repr__": lambda self: "Pydantic
 _known = {}  # class -> its _Model, as long as the class is there; see _model
 
 
+def _load(text):
+    """Reads JSON text; Decimals are made of the text of its numbers."""
+    return _json.loads(text, parse_float=_wire.read_literal if _wire.keeps_literals else None)
+
+
 class ValidationError(ValueError):
     """What is wrong with the data of a model."""
 
@@ -290,7 +295,8 @@ class BaseModel:
     @classmethod
     def model_validate_json(cls, json_data, **_):
         try:
-            data = _json.loads(json_data)
+            _model(cls)  # which decides whether numbers keep their text
+            data = _load(json_data)
         except ValueError as error:
             raise ValidationError(cls.__name__, [((), f"Invalid JSON: {error}")]) from None
         return cls.model_validate(data)
@@ -411,7 +417,7 @@ class TypeAdapter:
             raise ValidationError(getattr(self._type, "__name__", str(self._type)), error.problems) from None
 
     def validate_json(self, text, **_):
-        return self.validate_python(_json.loads(text))
+        return self.validate_python(_load(text))
 
     def json_schema(self, **_):
         return _json.loads(self._schema)

@@ -69,8 +69,8 @@ class HostLoop(asyncio.SelectorEventLoop):
         try:
             if failed:
                 raise wire.HostError(text)
-            value = wire.decode(text)
-            future.set_result(value if receive is None else receive(value))
+            value = wire.decode_answer(text)
+            future.set_result(wire.settle(value) if receive is None else receive(value))
         except Exception as error:  # the host's, or one of the snippet's own class
             future.set_exception(error)
 

@@ -12,6 +12,7 @@ import sys
 
 import contexts
 import lazy
+import pages
 import wire
 
 _ITEM = 64  # bytes of a short str in a list
@@ -448,7 +449,8 @@ class Sections(collections.abc.Sequence):
         if isinstance(key, slice):
             return [self[number] for number in range(*key.indices(len(self)))]
         number = range(len(self))[key]
-        return self._text[self._ends[number]:self._ends[number + 1]]
+        part = self._text[self._ends[number]:self._ends[number + 1]]
+        return pages.make_part(part, self._text._info, number)
 
     def __contains__(self, value):
         return value in self.titles or any(value == part for part in self)

@@ -11,6 +11,7 @@ import json
 import artefacts
 import lazy
 import protocol
+import wire
 from failures import SubCallError, TypedSubCallError
 
 _SCHEMAS = ("schema", "output_type", "output_schema", "response_format", "response_model")
@@ -111,11 +112,11 @@ def slot(value, rebuild):
             return SubCallError(value[_FAILED])
         if _FAILED_TYPED in value:
             return TypedSubCallError(value[_FAILED_TYPED])
-    return value if rebuild is None else rebuild(value)
+    return wire.settle(value) if rebuild is None else rebuild(value)
 
 
 def prediction(args, kwargs):
-    return args, kwargs, Prediction
+    return args, kwargs, lambda value: Prediction(wire.settle(value))
 
 
 _BY_ARGUMENTS = {"one": single, "many": batch, "fields": prediction}

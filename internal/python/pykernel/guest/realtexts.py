@@ -137,7 +137,7 @@ for _name, _method in vars(Text).copy().items():
         _method.__qualname__ = f"str.{_name}"  # error messages say it
 Text.__name__ = "str"
 for _name in ("nbytes", "name", "path", "type", "encoding", "ascii", "invalid_bytes", "index", "rindex", "chunks",
-              "bytes", "open", "json_lines", "table", "tables", "parts", "search", "findall", "finditer", "partition", "rpartition",
+              "bytes", "open", "json_lines", "table", "tables", "parts", "image", "search", "findall", "finditer", "partition", "rpartition",
               "strip", "lstrip", "rstrip", "removeprefix", "removesuffix", "_strip", "_find", "_span", "_split_fields", "_rsplit_fields",
               "__copy__", "__deepcopy__", "__rlm_ref__"):
     setattr(Text, _name, LazyText.__dict__[_name])

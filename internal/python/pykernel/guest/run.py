@@ -5,6 +5,7 @@ import asyncio
 import builtins
 import collections
 import datetime
+import functools
 import gc
 import itertools
 import json
@@ -89,7 +90,11 @@ class Helper:
 def prepare():
     """Builds the namespace; runs once, before the image is taken."""
     builtins.exit, builtins.quit, builtins.help = Quitter("exit"), Quitter("quit"), Helper()
-    _stock_builtins.update(exit=builtins.exit, quit=builtins.quit, help=builtins.help)
+    builtins.HostError = wire.HostError
+    builtins.final_answer = finish.FINAL  # of smolagents; as a builtin, it yields to any other
+    _stock_builtins.update(exit=builtins.exit, quit=builtins.quit, help=builtins.help, HostError=builtins.HostError,
+                           final_answer=builtins.final_answer)
+    _hide_kernel()
     events.install()
     awaits.install()
     locks.install()
@@ -97,7 +102,7 @@ def prepare():
     output.install()
     pydantics.install()
     missing.install()
-    advice.install()
+    sessionloop.install()
     sessionloop.put_in_place(_nested_run, _stock_run)
     asyncio.run = _nested_run
     initial = {
@@ -216,6 +221,7 @@ def _configure():
     for name, text in config["variables"].items():
         _give(name, text)
     contexts.room = config["memory"] // 4
+    advice.has_out = config["out"]
     if config["out"] and not getattr(_rlm, "native", False):
         outfolder.provide()
         _stock_builtins["open"] = builtins.open
@@ -340,12 +346,15 @@ def _leave(flags):
     sys.settrace(None)
     sys.setprofile(None)
     threads.stop_all()
+    if not flags & (EXPORT | IMPORT):
+        advice.note_files()
     output.flush()
     if events.calls.futures:
         events.calls.drop_all()
     if flags & EXPORT:
         return
     _globals.pop(_ECHO, None)
+    _globals.pop("__warningregistry__", None)  # so a line of the next snippet warns, too
     _globals.update(_reserved)
     finish.report()
 
@@ -363,6 +372,7 @@ def _execute(source, name):
         events.run_coroutine(eval(code, _globals))
     else:
         exec(code, _globals)
+        sessionloop.go_on()
     return _globals.get(_ECHO)
 
 
@@ -479,7 +489,6 @@ def _message(error):
 def format_exception(error):
     """Returns CPython's text for an exception, without the kernel's frames."""
     summary = traceback.TracebackException(type(error), error, _first_own_frame(error.__traceback__))
-    _strip(summary, set())
     return "".join(summary.format())
 
 
@@ -491,13 +500,17 @@ def _first_own_frame(trace):
     return trace
 
 
-def _strip(summary, seen):
-    if summary is None or id(summary) in seen:
-        return
-    seen.add(id(summary))
-    stack = summary.stack
-    stack[:] = [frame for frame in stack if not frame.filename.startswith("<rlm ")]
-    _strip(summary.__cause__, seen)
-    _strip(summary.__context__, seen)
-    for inner in getattr(summary, "exceptions", None) or ():  # CPython 3.11 on
-        _strip(inner, seen)
+def _hide_kernel():
+    """Makes all tracebacks and stacks leave out the kernel's frames, also those that a snippet formats."""
+    def hide(stock):
+        @functools.wraps(stock)
+        def walk(start):
+            steps = stock(start)
+            if start is None:  # of walk_stack: the frame that takes the first step
+                return steps
+            return (step for step in steps if not step[0].f_code.co_filename.startswith("<rlm "))
+        return walk
+
+    for name in "walk_tb", "walk_stack", "_walk_tb_with_full_positions":  # the last from CPython 3.11 on
+        if hasattr(traceback, name):
+            setattr(traceback, name, hide(getattr(traceback, name)))

@@ -3,7 +3,9 @@ loop the guest has."""
 
 import asyncio
 import functools
+import inspect
 import sys
+import threading
 
 _kind = _calls = None
 
@@ -67,6 +69,44 @@ def run_coroutine(coroutine):
     except BaseException:
         _sweep(loop)
         raise
+
+
+_stock_create_task = asyncio.create_task
+_ROUNDS = 100  # of the loop between two snippets: a task may never rest
+
+
+def create_task(coro, **options):
+    """asyncio.create_task. Outside of a coroutine, the task goes to the session's loop, as in a
+    notebook, whose loop always runs."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if asyncio._get_running_loop() is not None or not is_main:
+        return _stock_create_task(coro, **options)
+    return session_loop().create_task(coro, **options)
+
+
+def install():
+    put_in_place(create_task, _stock_create_task)
+    asyncio.create_task = create_task
+    create_task.__signature__ = inspect.signature(_stock_create_task)
+
+
+def go_on():
+    """Lets the tasks go on that wait for nothing but their turn, at the end of a snippet
+    without await. Their host calls are answered, because none outlives a snippet."""
+    loop = _session_loop
+    if loop is not None and not loop.is_closed() and (loop._ready or loop._scheduled):
+        run_coroutine(_rest(loop))
+
+
+async def _rest(loop):
+    for _ in range(_ROUNDS):
+        await asyncio.sleep(0)
+        if loop._ready or loop._scheduled and loop._scheduled[0]._when <= loop.time():
+            continue
+        under_way = [future for future in _calls.futures.values() if asyncio.isfuture(future)]
+        if not under_way:
+            break
+        await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
 
 
 def _let_go(loop):

@@ -37,6 +37,7 @@ import instances
 import leftbehind
 import library
 import memos
+import pages
 import parts
 import patches
 import queries
@@ -96,6 +97,14 @@ def _text(number, start, end):
 
 def _short(number):
     return contexts.short_again(number)
+
+
+def _part(number, index):
+    return contexts.open_text(wire.decode(wire.text(f"ti{number}"))).parts[index]
+
+
+def _picture(data):
+    return pages.Picture(data)
 
 
 def _binary(number):
@@ -161,6 +170,10 @@ class _Pickler(pickle.Pickler):
             return _text, (obj._id, obj._a, obj._b)
         if kind is contexts.ShortText:
             return _short, (obj._id,)
+        if kind is pages.Part:
+            return _part, (obj._info["id"], obj._number)
+        if kind is pages.Picture:
+            return _picture, (bytes(obj),)
         if kind in _LAZY:
             return _lazy, (_LAZY.index(kind), *obj.again())
         if kind is binaries.Bytes or kind is binaries.LongBytes:
@@ -365,7 +378,7 @@ class _Recovering(_Finding, pickle._Unpickler):
 
 _NAMED = {f.__name__: f for f in (
     leftbehind.left_behind, _module, _original, _builtin, _host_function, _reserved, _sub_call_error, _prediction, _coverage,
-    _session_loop, _text, _short, _binary, _lazy, _attempt, _attempt_state)}
+    _session_loop, _text, _short, _part, _picture, _binary, _lazy, _attempt, _attempt_state)}
 _NAMED.update((f.__name__, f) for f in definitions.NAMED + exceptions.NAMED + instances.NAMED + library.NAMED + caches.NAMED)
 
 

@@ -10,15 +10,18 @@ import itertools
 import json
 import marshal
 import operator
+import re
 
 import binaries
 import contexts
 import environment
+import lazy
 import parts
 import wire
 
 _ALL = 1 << 31
 _MOST = 8 << 20  # characters of a field that the host reads
+_FIRST = 100  # rows that Python decodes for the names of the columns
 _stock_reader, _stock_dicts = csv.reader, csv.DictReader
 
 
@@ -47,6 +50,11 @@ class Rows(_Rows):
     def skipped(self):
         """How many lines were not JSON, with errors="skip"."""
         return self._source.skipped
+
+    def describe(self):
+        """Reads the rows, and returns a dict for each column: its type, count, nulls, distinct, min, max, and
+        of numbers the mean, std and quartiles."""
+        return lazy.load("described").describe(self, self.columns, isinstance(self._source, _CSV))
 
     def __repr__(self):
         return f"<rows of {self._source.text.name!r}>"
@@ -83,7 +91,7 @@ class Source:
 
 
 class _JSONLines(Source):
-    known = None  # the names of the columns, if the file has them
+    known = None  # the names of the columns, if the file has them or the first rows were read
 
     def __init__(self, text, skip):
         super().__init__(text, text._a, text._b)
@@ -99,7 +107,24 @@ class _JSONLines(Source):
         rows, odd, _ = self.ask("tj")
         return rows, odd
 
+    def _read_first(self):
+        """Reads the first rows, and the names of the columns with them."""
+        if self.at is None or self.at >= self.end:
+            return
+        rows, odd = self._ahead = self._read()
+        first = [row for row in rows if isinstance(row, dict)]
+        for _, _, source in odd[:_FIRST]:
+            try:
+                row = json.loads(source)
+            except (ValueError, RecursionError):
+                continue  # the iteration raises it
+            if isinstance(row, dict):
+                first.append(row)
+        self.known = list(dict.fromkeys(key for row in first for key in row))
+
     def blocks(self):
+        if self.known is None:
+            self._read_first()
         while self._ahead or self.at is not None and self.at < self.end:
             (rows, odd), self._ahead = self._ahead or self._read(), None
             start = 0
@@ -123,12 +148,9 @@ class _JSONLines(Source):
 
     @property
     def columns(self):
-        if self.known is not None:
-            return self.known
-        if self._ahead is None and self.at == self.text._a:
-            self._ahead = self._read()
-        rows = self._ahead[0] if self._ahead else self._block
-        return list(dict.fromkeys(key for row in rows if isinstance(row, dict) for key in row))
+        if self.known is None:
+            self._read_first()
+        return list(self.known or ())
 
 
 def json_lines(text, errors="raise"):
@@ -174,12 +196,13 @@ class _CSV(Source):
     def __init__(self, text, start, end, dialect, limit=None):
         super().__init__(text, start, end)
         self.dialect, self._limit = dialect, limit
+        self.special = dialect.quotechar + "   "  # of the host's dialect: the quote, the escape, the comment, spaces
 
     def read(self, most=_ALL):
         """Returns the next rows, and the last line of each if some have several; None for the rows
         if the host cannot read the next one."""
         limit = min(csv.field_size_limit(), _MOST) if self._limit is None else self._limit
-        dialect = self.dialect.delimiter + self.dialect.quotechar
+        dialect = self.dialect.delimiter + self.special
         rows, ends, is_stuck = self.ask("tv", f"{most},{limit},{dialect}{self._kind}")
         return (None if is_stuck and not rows else rows), ends
 
@@ -231,26 +254,89 @@ class _Dicts(_CSV):
 class _Table(_Dicts):
     """A whole text. No other reader could read a row that is too long."""
 
+    values = None  # how to write values; None as they are
+
+    def read(self, most=_ALL):
+        rows, ends = super().read(most)
+        return (self.values.clean(rows) if rows and self.values else rows), ends
+
     def _go_on(self, before):
         raise csv.Error(f"the row in line {before + 1} has more than {_MOST:,} bytes or 100,000 fields: choose another "
                         "delimiter, or read context.lines()")
 
 
-def table(text, name=None, delimiter=None):
+class _Values:
+    """Writes the values of rows as Python does: a missing one as None, and a number with a point."""
+
+    def __init__(self, nulls, decimal, thousands):
+        self._nulls = frozenset(nulls)
+        point, group = re.escape(decimal or "."), re.escape(thousands)
+        whole = rf"\d{{1,3}}(?:{group}\d{{3}})+|\d+" if thousands else r"\d+"
+        pattern = rf"\s*[-+]?(?:(?:{whole})(?:{point}\d*)?|{point}\d+)(?:[eE][-+]?\d+)?\s*"
+        self._is_number = re.compile(pattern, re.ASCII).fullmatch if decimal or thousands else None
+        self._decimal, self._thousands = decimal, thousands
+
+    def _clean(self, value):
+        if value in self._nulls:
+            return None
+        if self._is_number and self._is_number(value):
+            if self._thousands:
+                value = value.replace(self._thousands, "")
+            if self._decimal:
+                value = value.replace(self._decimal, ".")
+        return value
+
+    def clean(self, rows):
+        """Changes rows, and returns them."""
+        for row in rows:
+            for key, value in row.items():
+                if type(value) is str:
+                    row[key] = self._clean(value)
+                elif type(value) is list:
+                    row[key] = [self._clean(one) for one in value]
+        return rows
+
+
+def _list_options(delimiter, options):
+    """Returns the options as the host reads them."""
+    if delimiter is not None:
+        options = {"delim": delimiter, **options}
+    given = []
+    for name, value in options.items():
+        if value is None and name != "header":
+            continue
+        for one in value if isinstance(value, (list, tuple, set, frozenset)) else [value]:
+            if isinstance(one, bool) and name == "header":
+                one = "true" if one else "false"
+            elif one is None and name == "header":
+                one = "false"  # as in pandas
+            elif type(one) is int and name in ("skip", "skiprows", "header"):
+                one = str(one)
+            if not isinstance(one, str) or "\0" in one:
+                raise TypeError(f"the option {name} of a table cannot be {one!r}")
+            given += [name, one]
+    return "\0".join(given)
+
+
+def table(text, name=None, delimiter=None, **options):
     """Returns the rows of a table as dicts."""
     tables = names(text)
-    if tables and delimiter is None:
+    is_plain = delimiter is None and not options
+    if tables and is_plain:
         return _open(text, _choose(text, tables, name))
     if name is not None:
         raise KeyError(f"{text.name} has no tables with names; rows of CSV: table(delimiter=',')")
-    if delimiter is None and text.type == "jsonl":
+    if is_plain and text.type == "jsonl":
         return json_lines(text)
-    if delimiter is None and text.type != "csv":
+    if is_plain and text.type != "csv":
         raise TypeError(f"{text.name} seems to be {text.type}, not a table; for CSV, name the delimiter: "
                         'table(delimiter=",")')
-    found, columns, line, first = _find_layout(text, delimiter)
-    dialect = _stock_reader((), delimiter=found).dialect
+    found, columns, line, first, special, *values = _find_layout(text, delimiter, options)
+    dialect = _stock_reader((), delimiter=found, quotechar=special[0]).dialect
     source = _Table(text, first, text._b, dialect, _MOST)
+    source.special = special
+    if any(values):
+        source.values = _Values(*values)
     source.set_columns(columns)
     source.line = line
     return Rows.from_iterable(source.blocks())._begin(source)
@@ -278,10 +364,11 @@ def _open(text, number):
     return Rows.from_iterable(source.blocks())._begin(source)
 
 
-def _find_layout(text, delimiter):
+def _find_layout(text, delimiter, options):
     if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()):
         raise TypeError(f"a delimiter is one character of ASCII, not {delimiter!r}")
-    return marshal.loads(wire.call(f"tw{text._id},{text._a},{text._b},{delimiter or ''}".encode()))
+    head = f"tw{text._id},{text._a},{text._b},{_list_options(delimiter, options)}"
+    return marshal.loads(wire.call(head.encode("utf-8", "surrogateescape")))
 
 
 # csv.reader and csv.DictReader.

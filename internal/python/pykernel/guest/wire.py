@@ -9,6 +9,7 @@ import json
 from json import encoder as _encoder
 
 HostError = _rlm.HostError
+HostError.__module__ = "builtins"  # where snippets find it, and what a traceback calls it
 call = _rlm.call
 text = _rlm.call_str
 
@@ -64,7 +65,7 @@ def key_text(key):
 def _tame(value, default, depth=0):
     """Returns a copy of value in which parts that the encoder refuses are text."""
     if depth > 100:
-        return str(value)
+        raise _EndlessError
     if isinstance(value, dict):
         return {key_text(k): _tame(v, default, depth + 1) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -94,18 +95,30 @@ def _swap(value, method):
 _encoders = {plain: _make(plain), _referring: _make(_referring)}
 
 
+class _EndlessError(Exception):
+    """A value contains itself, or is nested too deeply."""
+
+
+_ENDLESS = "the value contains itself, or is nested more than 100 levels deep, which JSON cannot express: pass a part of it"
+
+
 def encode(value, default=_referring):
-    """value as JSON text; never fails for a value that has a str()."""
+    """Returns value as JSON text. A value with a str() fails only with a TypeError, if it has no
+    end."""
     make = _encoders.get(default) or _make(default)
     try:
         if texts:
             value = _swap(value, "__rlm_ref__" if default is _referring else "__rlm_whole__")
         return "".join(make(value, 0))
-    except (TypeError, ValueError, RecursionError):
+    except RecursionError:
+        raise TypeError(_ENDLESS) from None
+    except (TypeError, ValueError):
         pass
     try:
         return "".join(make(_tame(value, default), 0))
-    except (TypeError, ValueError, RecursionError):
+    except (_EndlessError, RecursionError):
+        raise TypeError(_ENDLESS) from None
+    except (TypeError, ValueError):
         return "".join(make(str(value), 0))
 
 
@@ -122,6 +135,40 @@ def decode(source):
     return _scan(source, 0)[0]
 
 
+class Literal(float):
+    """A number of JSON with its text, of which a Decimal is made."""
+
+    __slots__ = ("text",)
+
+
+def read_literal(text):
+    number = Literal(text)
+    number.text = text
+    return number
+
+
+_scan_literals = json.JSONDecoder(parse_float=read_literal).scan_once
+keeps_literals = False  # once a contract has a Decimal in it
+
+
+def decode_answer(source):
+    """Decodes the answers of host functions: their numbers may be Literals, until settle."""
+    return (_scan_literals if keeps_literals else _scan)(source, 0)[0]
+
+
+def settle(value):
+    """Returns a value of JSON with plain numbers."""
+    if not keeps_literals:
+        return value
+    if type(value) is Literal:
+        return float(value)
+    if type(value) is list:
+        return [settle(item) for item in value]
+    if type(value) is dict:
+        return {key: settle(item) for key, item in value.items()}
+    return value
+
+
 def send(op, payload):
     """A request whose payload may hold any str. Surrogates that stand for bytes become these bytes, if
     there are no others: those become their escapes in JSON."""
@@ -134,7 +181,10 @@ def send(op, payload):
 def tell(op, value):
     """A request with a value for people to read, who see the escapes of lone surrogates: for the
     host, those of JSON are all the same character."""
-    payload = encode(value)
+    try:
+        payload = encode(value)
+    except TypeError:
+        payload = encode(str(value))
     try:
         payload.encode()
     except UnicodeEncodeError:

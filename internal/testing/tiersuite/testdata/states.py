@@ -456,7 +456,6 @@ MODULES = [
     ("a signal handler", "import signal\ngotQQ = []\nsignal.signal(signal.SIGTERM, lambda n, f: gotQQ.append(n))", "import signal\nif callable(signal.getsignal(signal.SIGTERM)): signal.raise_signal(signal.SIGTERM)\nshow([0 for _ in range(99)][:0], gotQQ)", "signal handlers"),
     ("an ignored signal", "import signal\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)", "import signal; show(signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN)", "signal handlers"),
     ("the locale", "import locale\nlocale.setlocale(locale.LC_NUMERIC, 'C.UTF-8')\nlocale.setlocale(locale.LC_TIME, 'C.UTF-8')", "import locale; show(locale.setlocale(locale.LC_TIME), locale.localeconv()['decimal_point'])", "locale"),
-    ("another locale", "import locale\nlocale.setlocale(locale.LC_COLLATE, 'de_DE.UTF-8')", "import locale; show(locale.setlocale(locale.LC_COLLATE))", "locale"),
     ("the decimal context", "import decimal\ndecimal.getcontext().prec = 7\ndecimal.getcontext().traps[decimal.Inexact] = False", "import decimal; show(decimal.Decimal(1) / 3)", "decimal context"),
     ("the random state", "import random\nrandom.seed(11)\nrandom.gauss(0, 1)", "import random; show(random.random(), random.gauss(0, 1), random.sample(range(99), 3))", "random state"),
     ("environment variables", "import os\nos.environ['KIND_QQ'] = 'on'\nos.environ['GONE_QQ'] = ''\ndel os.environ['GONE_QQ']", "import os; show(os.environ['KIND_QQ'], os.getenv('GONE_QQ'))", "os.environ"),

@@ -43,8 +43,8 @@ func Check(texts []string) error {
 const maxHost = 253
 
 // Parse parses HOST:PORT. A non-ASCII name must be in its xn-- form. An address is refused: an
-// endpoint names a service, and a listed name must not stand for the host's own network. Models
-// read the errors.
+// endpoint names a service, and a listed name must not open the host's own network. Models read the
+// errors.
 func Parse(text string) (Endpoint, error) {
 	host, port, ok := strings.Cut(text, ":")
 	if !ok {

@@ -22,9 +22,12 @@ const defaultMaxTokens = 8192
 
 // Options configure a provider for one server.
 type Options struct {
-	Name    string     // of the provider
+	Name    string     // the provider's name
 	BaseURL string     // without the version: https://api.anthropic.com
 	Key     llm.Secret // may be empty
+	KeyFrom string     // where the key comes from, for errors
+	// Learned is the folder for what is learned about servers; empty for none.
+	Learned string
 	HTTP    httpclient.HTTP
 }
 
@@ -40,12 +43,14 @@ func New(o Options) (*Provider, error) {
 
 	client, err := httpclient.New(httpclient.Options{
 		Name: o.Name, BaseURL: o.BaseURL,
-		Key: o.Key, KeyHeader: "X-Api-Key", HTTP: o.HTTP,
+		Key: o.Key, KeyFrom: o.KeyFrom, KeyHeader: "X-Api-Key", HTTP: o.HTTP,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{chat.Provider{Name: o.Name, Format: format{}, Client: client}}, nil
+	p := &Provider{chat.Provider{Name: o.Name, Format: format{}, Client: client}}
+	p.Keep(o.Learned)
+	return p, nil
 }
 
 // Check requests the model's description, which costs nothing: see [llm.Check].
@@ -56,11 +61,32 @@ func (p *Provider) Check(ctx context.Context, model string) error {
 	}, &ignored)
 }
 
+// Models returns the server's names of its models, which costs nothing.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	var list struct {
+		Data httpclient.List[struct {
+			ID string `json:"id"`
+		}] `json:"data"`
+	}
+	if err := p.Client.Fetch(ctx, httpclient.Call{Path: "/v1/models?limit=1000", Once: true}, &list); err != nil {
+		return nil, err
+	}
+
+	names := make([]string, len(list.Data))
+	for i := range list.Data {
+		names[i] = list.Data[i].ID
+	}
+	return names, nil
+}
+
 // format implements [chat.Format].
 type format struct{}
 
 // Path implements [chat.Format].
 func (format) Path(string) string { return "/v1/messages" }
+
+// Limits implements [chat.Format].
+func (format) Limits() []string { return []string{"max_tokens"} }
 
 // request is the body of a request.
 type request struct {
@@ -71,9 +97,11 @@ type request struct {
 	Temperature  *float64      `json:"temperature,omitempty"`
 	TopP         *float64      `json:"top_p,omitempty"`
 	Stop         []string      `json:"stop_sequences,omitempty"`
-	Stream       bool          `json:"stream,omitempty"`
+	Stream       bool          `json:"stream"`
 	OutputConfig *outputConfig `json:"output_config,omitempty"`
 	CacheControl *cacheControl `json:"cache_control,omitempty"`
+	Tools        []tool        `json:"tools,omitempty"`
+	ToolChoice   *toolChoice   `json:"tool_choice,omitempty"`
 }
 
 // outputConfig asks the server to enforce a schema, and sets the model's thinking effort.
@@ -138,9 +166,14 @@ func (format) Encode(r chat.Request, stream bool) any {
 	out := request{
 		Model: r.Model, MaxTokens: r.MaxTokens,
 		Temperature: r.Temperature, TopP: r.TopP, Stop: r.Stop, Stream: stream,
+		Tools: encodeTools(r.Tools),
 	}
 	if out.MaxTokens == 0 {
 		out.MaxTokens = defaultMaxTokens
+	}
+
+	if r.AsksOneCall {
+		out.ToolChoice = &toolChoice{Type: "auto", IsSingle: true}
 	}
 
 	var system []string

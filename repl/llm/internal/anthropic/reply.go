@@ -1,10 +1,12 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"strings"
 
+	"github.com/rlmhq/rlm/repl/internal/finish"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/chat"
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
@@ -13,32 +15,42 @@ import (
 
 // message is a whole reply, or the frame of a streamed one.
 type message struct {
-	Type    string `json:"type"`
-	ID      string `json:"id"`
-	Model   string `json:"model"`
-	Content httpclient.List[struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}] `json:"content"`
-	StopReason string `json:"stop_reason"`
+	Type    string                   `json:"type"`
+	ID      httpclient.Word          `json:"id"`
+	Model   httpclient.Word          `json:"model"`
+	Content httpclient.List[content] `json:"content"`
+	ending
 	// Usage is decoded later: invalid numbers must not lose the text.
 	Usage json.RawMessage `json:"usage"`
+}
+
+// ending says why a reply ended.
+type ending struct {
+	StopReason  string `json:"stop_reason"`
+	StopDetails struct {
+		Explanation string `json:"explanation"` // of a refusal
+	} `json:"stop_details"`
 }
 
 // event is one event of a streamed reply.
 type event struct {
 	Type    string  `json:"type"`
+	Index   int     `json:"index"`   // of the block
 	Message message `json:"message"` // message_start
 	Delta   struct {
-		Type       string `json:"type"`
-		Text       string `json:"text"`        // content_block_delta
-		StopReason string `json:"stop_reason"` // message_delta
+		Type   string `json:"type"`
+		Text   string `json:"text"`         // content_block_delta
+		Input  string `json:"partial_json"` // the same, of a call
+		ending        // message_delta
 	} `json:"delta"`
+	// Block is of content_block_start. Its text is empty at Anthropic; other servers begin the text here.
+	Block content         `json:"content_block"`
 	Usage json.RawMessage `json:"usage"` // message_delta
+	Error json.RawMessage `json:"error"`
 }
 
-// usage is what the call used, as the server reports it, with the three parts of the input
-// separate. A missing field is nil, because later events repeat only some fields.
+// usage is the number of tokens of a call, as the server reports it, with the three parts of the
+// input separate. A missing field is nil, because later events repeat only some fields.
 type usage struct {
 	Input      *int64 `json:"input_tokens"`
 	CacheWrite *int64 `json:"cache_creation_input_tokens"`
@@ -56,36 +68,63 @@ func (format) NewReader() chat.Reader { return &reader{} }
 type reader struct {
 	id       string
 	model    string
-	text     strings.Builder
+	text     chat.Pieces
+	calls    calls
+	refusal  string
 	finish   string
 	input    int64 // neither read from the cache nor written to it
 	usage    llm.Usage
 	badUsage bool
+	isBegun  bool // a stream
 }
 
 // ReadWhole implements [chat.Reader].
 func (r *reader) ReadWhole(body io.Reader) error {
-	var in message
-	if err := httpclient.ReadJSON(body, &in); err != nil {
+	text, err := io.ReadAll(body)
+	if err != nil {
 		return err
+	}
+	var in message
+	if err := httpclient.Decode(text, &in); err != nil {
+		return err
+	}
+	if in.Type == "error" {
+		return httpclient.ParseFailure(text)
 	}
 	if in.Type != "message" {
 		return &llm.Error{Kind: kind.ErrMalformed, Message: "the reply is not a message"}
 	}
 
-	r.addMessage(in)
-	r.finish = in.StopReason
-	return nil
+	r.addEnding(in.ending)
+	return r.addMessage(in)
 }
 
 // addMessage adds a whole reply, or the frame of one.
-func (r *reader) addMessage(in message) {
-	r.id, r.model = in.ID, in.Model
+func (r *reader) addMessage(in message) error {
+	r.id, r.model = string(in.ID), string(in.Model)
 	r.addUsage(in.Usage)
-	for _, block := range in.Content {
-		if block.Type == "text" {
-			r.text.WriteString(block.Text)
+
+	var text strings.Builder
+	if len(in.Content) > 0 {
+		r.calls = nil // some servers repeat a streamed reply as a whole
+	}
+	for i := range in.Content {
+		if in.Content[i].Type == "text" {
+			text.WriteString(in.Content[i].Text)
 		}
+		if err := r.calls.begin(i, &in.Content[i]); err != nil {
+			return err
+		}
+	}
+	r.text.Add(text.String())
+	return nil
+}
+
+// addEnding adds why the reply ended.
+func (r *reader) addEnding(in ending) {
+	r.finish = finish.Merge(r.finish, in.StopReason)
+	if why := in.StopDetails.Explanation; why != "" {
+		r.refusal = why
 	}
 }
 
@@ -117,38 +156,38 @@ func update(number, with *int64) {
 }
 
 // ReadEvent implements [chat.Reader]. It skips unknown events, as the format requires.
-func (r *reader) ReadEvent(data []byte) (text string, err error) {
+func (r *reader) ReadEvent(data []byte) error {
 	var in event
 	if err := json.Unmarshal(data, &in); err != nil {
-		return "", &llm.Error{Kind: kind.ErrMalformed, Err: err}
+		return &llm.Error{Kind: kind.ErrMalformed, Err: err}
+	}
+
+	if in.Type == "error" || len(in.Error) > 0 && string(in.Error) != "null" {
+		return httpclient.ParseFailure(data)
 	}
 
 	switch in.Type {
-	case "error":
-		return "", httpclient.ParseFailure(data)
+	case "message": // a whole reply as one event
+		return r.ReadWhole(bytes.NewReader(data))
 	case "message_start":
-		r.addMessage(in.Message)
-	case "content_block_delta":
-		r.text.WriteString(in.Delta.Text)
-		return in.Delta.Text, nil
-	case "message_delta":
-		if in.Delta.StopReason != "" {
-			r.finish = in.Delta.StopReason
+		if r.isBegun {
+			return &llm.Error{Kind: kind.ErrMalformed, Message: "the stream begins a second message"}
 		}
+		r.isBegun = true
+		return r.addMessage(in.Message)
+	case "content_block_start":
+		r.text.Add(in.Block.Text)
+		return r.calls.begin(in.Index, &in.Block)
+	case "content_block_delta":
+		r.text.Add(in.Delta.Text)
+		r.calls.addDelta(in.Index, in.Delta.Input)
+	case "message_delta":
+		r.addEnding(in.Delta.ending)
 		r.addUsage(in.Usage)
 	case "message_stop":
-		return "", httpclient.ErrDone
+		return httpclient.ErrDone
 	}
-	return "", nil
-}
-
-// finishReasons maps this server's stop reasons to the common ones.
-var finishReasons = map[string]string{
-	"end_turn":                      llm.FinishStop,
-	"stop_sequence":                 llm.FinishStop,
-	"max_tokens":                    llm.FinishLength,
-	"model_context_window_exceeded": llm.FinishLength,
-	"refusal":                       llm.FinishRefusal,
+	return nil
 }
 
 // Reply implements [chat.Reader].
@@ -158,12 +197,9 @@ func (r *reader) Reply() chat.Reply {
 	if r.badUsage || r.input < 0 {
 		used = llm.Usage{}
 	}
-
-	finish := r.finish
-	if reason, ok := finishReasons[finish]; ok {
-		finish = reason
-	}
 	return chat.Reply{
-		Text: r.text.String(), ID: r.id, Model: r.model, Finish: finish, Usage: used,
+		Text: r.text.Text(), Settled: r.text.Settled(), Refusal: r.refusal,
+		ID: r.id, Model: r.model, Finish: r.finish, Usage: used,
+		Calls: r.calls.whole(), Unclear: r.text.IsUnclear() || r.calls.isUnclear(),
 	}
 }

@@ -66,7 +66,7 @@ func counting() llm.Func {
 	}
 }
 
-func TestWhatWasRecordedIsPlayed(t *testing.T) {
+func TestRecordedCallsAreReplayed(t *testing.T) {
 	path, log := open(t)
 	p := log.Wrap("p", counting())
 	half := 0.5

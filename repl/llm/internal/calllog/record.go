@@ -33,7 +33,7 @@ var currentHeader = header{Format: "rlm-llm-record", Version: 1}
 // entry is one call, with either a response or an error. An entry with facts holds what the
 // provider's server reported about the model of the request.
 type entry struct {
-	Hash     string       `json:"hash,omitempty"` // of provider and request
+	Hash     string       `json:"hash,omitempty"` // hash of provider and request
 	Provider string       `json:"provider"`
 	Metadata llm.Metadata `json:"metadata"`
 	Request  llm.Request  `json:"request"`
@@ -98,7 +98,7 @@ func encodeTwice(text []byte) ([]byte, error) {
 type Log struct {
 	mu   sync.Mutex
 	file *os.File
-	err  error // of the first line that could not be written
+	err  error // why the first lost line could not be written
 }
 
 // Open opens a call log for appending, or creates one that only its owner can read. It removes a

@@ -13,6 +13,7 @@ import (
 	"net/http"
 
 	"github.com/rlmhq/rlm/repl/internal/callnotes"
+	"github.com/rlmhq/rlm/repl/internal/finish"
 	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
@@ -24,12 +25,21 @@ type Request struct {
 	llm.Request
 	// Shape is the schema to enforce, or nil if there is none or if it is in the prompt.
 	Shape *Shape
+	// Limit is the name under which the limit of the reply is sent: one of [Format.Limits], or
+	// another text for not at all.
+	Limit string
+	// AsksOneCall asks the server for at most one call of the tools.
+	AsksOneCall bool
+	// NoStreamOptions leaves out the options of a stream.
+	NoStreamOptions bool
 }
 
 // Format writes requests and reads replies for one kind of server.
 type Format interface {
 	// Path returns the URL path for requests to a model.
 	Path(model string) string
+	// Limits returns the names of the limit of a reply, the usual one first.
+	Limits() []string
 	// Encode returns the body of a request, ready to be marshalled as JSON.
 	Encode(r Request, stream bool) any
 	// NewReader returns a reader for one reply.
@@ -40,9 +50,9 @@ type Format interface {
 type Reader interface {
 	// ReadWhole reads a reply that arrives in one piece.
 	ReadWhole(body io.Reader) error
-	// ReadEvent reads one event of a streamed reply and returns its text. At the last event it
-	// returns [httpclient.ErrDone].
-	ReadEvent(data []byte) (text string, err error)
+	// ReadEvent reads one event of a streamed reply. At the last event it returns
+	// [httpclient.ErrDone].
+	ReadEvent(data []byte) error
 	// Reply returns what has arrived so far.
 	Reply() Reply
 }
@@ -50,11 +60,14 @@ type Reader interface {
 // Reply is a reply, or the part of one that has arrived.
 type Reply struct {
 	Text    string
+	Settled string // the beginning of the text that no later piece changes
 	Refusal string // why the model declined, instead of the text
 	ID      string // the server's ID of the reply
 	Model   string
-	Finish  string // empty while the reply has not ended
+	Finish  string // the server's word; empty while the reply has not ended
+	Unclear bool   // the pieces of the stream do not say which text they belong to: see [Pieces]
 	Usage   llm.Usage
+	Calls   []Call // of the request's tools
 }
 
 // Provider asks one server. It implements [llm.Provider].
@@ -63,7 +76,8 @@ type Provider struct {
 	Format Format
 	Client *httpclient.Client
 
-	quirks quirks
+	quirks  quirks
+	dropped callnotes.Dropped
 }
 
 var _ llm.Provider = (*Provider)(nil)
@@ -82,34 +96,83 @@ func (p *Provider) Complete(
 			Message: "this provider has no embeddings: name a model of a provider that speaks OpenAI's format",
 		}
 	}
-	ask := llm.Func(func(r llm.Request) (llm.Response, error) {
-		for {
-			adapted, give := p.quirks.adapt(r), stream
-			if p.quirks.isRejected(streamKey(r)) {
-				give = nil
-			}
-			callnotes.SendAsked(ctx, callnotes.Asked{
-				Host: p.Client.Host(), Port: p.Client.Port(), MaxTokens: adapted.MaxTokens,
-				Temperature: adapted.Temperature, TopP: adapted.TopP, Seed: adapted.Seed,
-			})
-			response, err := p.send(ctx, adapted, give)
-			if err == nil {
-				response = restoreReply(response, adapted)
-				if give == nil && stream != nil && response.Text != "" {
-					stream(response.Text)
-				}
-				return response, nil
-			}
-			again, without := p.quirks.learn(adapted, give != nil, err)
-			if !again {
-				return llm.Response{}, err
-			}
-			if without != "" {
-				callnotes.SendDropped(ctx, without)
+	ask := llm.Func(func(r llm.Request) (llm.Response, error) { return p.ask(ctx, r, stream) })
+	return ask.Complete(ctx, r, nil) // the function has already streamed
+}
+
+// maxChanges bounds the changes of one request. It exceeds the number of all that can be learned.
+const maxChanges = 16
+
+// ask asks, and asks again without what the server refuses. It remembers what it learned if the
+// model then answers.
+func (p *Provider) ask(
+	ctx context.Context, r llm.Request, stream func(string),
+) (llm.Response, error) {
+	known, limits := p.quirks.of(r.Model), p.Format.Limits()
+	var changes []change
+	isShown := false // the caller has pieces
+	for {
+		adapted := p.quirks.adapt(r, known, limits)
+		for _, part := range parts {
+			if part.isSet(&r.Sampling) && known.lacks(part.name) {
+				p.dropped.Send(ctx, r.Model, part.name)
 			}
 		}
-	})
-	return ask.Complete(ctx, r, nil) // the function has already streamed
+		var give func(string)
+		if stream != nil && !known.lacks(streamPart) {
+			give = func(piece string) { isShown = piece != ""; stream(piece) }
+		} else if known.lacks(wholePart) && !known.lacks(streamPart) {
+			give = func(string) {}
+		}
+		callnotes.SendAsked(ctx, callnotes.Asked{
+			Host: p.Client.Host(), Port: p.Client.Port(), MaxTokens: adapted.MaxTokens,
+			Temperature: adapted.Temperature, TopP: adapted.TopP, Seed: adapted.Seed,
+		})
+		var next change
+		response, err := p.send(ctx, adapted, give, func(failure *llm.Error) bool {
+			next = learn(adapted, give != nil, limits, failure)
+			return next.apply != nil
+		})
+
+		var failure *llm.Error
+		switch {
+		case err == nil:
+			p.quirks.noteSuccess(adapted)
+			p.quirks.keep(r.Model, changes)
+			response = restoreReply(response, adapted)
+			if give == nil && stream != nil && response.Text != "" {
+				stream(response.Text)
+			}
+			return response, nil
+		case !errors.As(err, &failure):
+			return llm.Response{}, err
+		case next.apply == nil || len(changes) == maxChanges:
+			p.blameLength(adapted.Request, failure)
+			return llm.Response{}, err
+		}
+		next.apply(&known)
+		changes = append(changes, next)
+		if isShown {
+			isShown = false
+			stream("") // see llm.Provider
+		}
+	}
+}
+
+// Keep keeps what is learned about the server's models in a folder, for other processes. It must be
+// called before the first request.
+func (p *Provider) Keep(folder string) { p.quirks.open(folder, p.Client.Base()) }
+
+// Learned returns the server's address, and sentences on what is known about a model.
+func (p *Provider) Learned(model string) (server string, what []string, err error) {
+	server = p.Client.Base()
+	if p.quirks.file != "" {
+		if _, err := readTraits(p.quirks.file, server); err != nil {
+			return server, nil, err
+		}
+	}
+	known := p.quirks.of(model)
+	return server, known.sentences(), nil
 }
 
 // restoreReply extracts the value that a schema requested from its wrapping.
@@ -123,14 +186,19 @@ func restoreReply(response llm.Response, r Request) llm.Response {
 	if r.Shape != nil && r.Shape.Wrapped {
 		response.Text = unwrapValue(response.Text)
 	}
+	if r.Shape != nil && r.Shape.Strict {
+		response.Text = dropNulls(response.Text, r.Schema)
+	}
 	return response
 }
 
-// send sends a request, with retries.
-func (p *Provider) send(ctx context.Context, r Request, stream func(string)) (llm.Response, error) {
+// send sends a request, with retries, unless giveUp returns true for a failure.
+func (p *Provider) send(
+	ctx context.Context, r Request, stream func(string), giveUp func(*llm.Error) bool,
+) (llm.Response, error) {
 	body, err := json.Marshal(p.Format.Encode(r, stream != nil))
 	if err == nil {
-		body, err = addExtra(body, r.ExtraBody)
+		body, err = AddExtra(body, r.ExtraBody)
 	}
 	if err != nil {
 		return llm.Response{}, &llm.Error{
@@ -153,9 +221,13 @@ func (p *Provider) send(ctx context.Context, r Request, stream func(string)) (ll
 				stream("") // see llm.Provider
 			}
 		},
+		GiveUp: giveUp,
 		Read: func(body io.Reader) error {
 			reader = p.Format.NewReader()
-			return Read(body, reader, r.Request, give)
+			if err := Read(body, reader, r.Request, give); err != nil {
+				return err
+			}
+			return checkFinish(reader.Reply(), r.Request)
 		},
 	})
 	if err != nil {
@@ -164,30 +236,16 @@ func (p *Provider) send(ctx context.Context, r Request, stream func(string)) (ll
 	return NewResponse(reader.Reply(), r.Request, outcome), nil
 }
 
-// Read reads a reply. If give is not nil, it reads a stream and passes the text to give piece by
-// piece. The error of a broken stream carries an estimate of its usage.
-func Read(body io.Reader, reader Reader, r llm.Request, give func(string)) error {
-	if give == nil {
-		return reader.ReadWhole(body)
+// checkFinish returns an error if the server did not complete a reply. The call may succeed if it
+// is repeated, but the reply has cost its tokens.
+func checkFinish(reply Reply, r llm.Request) error {
+	if _, ok := finish.Read(cmp.Or(reply.Finish, finish.Stop)); ok {
+		return nil
 	}
-
-	err := httpclient.ReadEvents(body, func(data string) error {
-		text, err := reader.ReadEvent([]byte(data))
-		if text != "" {
-			give(text)
-		}
-		return err
-	})
-	reply := reader.Reply()
-	if err == nil && reply.Finish == "" {
-		err = &llm.Error{Kind: kind.ErrCut, Message: "the stream ended without a finish reason"}
+	return &llm.Error{
+		Kind: kind.ErrServer, Message: finish.Describe(reply.Finish),
+		Usage: usage.Or(reply.Usage, r, reply.Text),
 	}
-
-	var failure *llm.Error
-	if reply.Text != "" && errors.As(err, &failure) {
-		failure.Usage = usage.Or(llm.Usage{}, r, reply.Text)
-	}
-	return err
 }
 
 // maxName bounds the names that a server sends, in bytes.
@@ -196,9 +254,21 @@ const maxName = 200
 // NewResponse returns the response for a complete reply. An implausible usage is replaced by an
 // estimate, and includes what failed attempts used.
 func NewResponse(reply Reply, r llm.Request, outcome httpclient.Outcome) llm.Response {
-	text, finish := reply.Text, cmp.Or(reply.Finish, llm.FinishStop)
-	if reply.Refusal != "" {
-		text, finish = reply.Refusal, llm.FinishRefusal
+	text := reply.Text
+	reason, _ := finish.Read(cmp.Or(reply.Finish, finish.Stop)) // see checkFinish
+	switch {
+	case reply.Refusal != "":
+		text, reason = reply.Refusal, llm.FinishRefusal
+	case reason == llm.FinishRefusal:
+		text = finish.DescribeFilter(reply.Finish)
+	}
+	if isWhole := reason == llm.FinishStop || reason == finish.ToolCalls; isWhole && len(r.Tools) > 0 &&
+		len(reply.Calls) > 0 {
+		calls := reply.Calls
+		if r.OneCall {
+			calls = calls[:1]
+		}
+		text, reason = writeCalls(text, calls), llm.FinishStop
 	}
 	model := cmp.Or(reply.Model, r.Model)
 
@@ -206,8 +276,8 @@ func NewResponse(reply Reply, r llm.Request, outcome httpclient.Outcome) llm.Res
 		Text:     text,
 		Model:    model[:min(len(model), maxName)],
 		ID:       reply.ID[:min(len(reply.ID), maxName)],
-		Finish:   finish[:min(len(finish), maxName)],
-		Usage:    outcome.AddWaste(usage.Or(reply.Usage, r, text)),
+		Finish:   reason,
+		Usage:    outcome.AddWaste(usage.Or(reply.Usage, r, reply.Text+reply.Refusal)),
 		Attempts: outcome.Attempts,
 	}
 }

@@ -14,7 +14,7 @@ var ownMembers = []string{
 	"model", "messages", "system", "max_tokens", "max_completion_tokens", "n", "stop", "stop_sequences",
 	"stream", "stream_options", "response_format", "output_config", "cache_control",
 	"temperature", "top_p", "seed", "reasoning_effort",
-	"tools", "tool_choice", "functions", "function_call",
+	"tools", "tool_choice", "functions", "function_call", "input", "encoding_format",
 }
 
 // CheckExtra returns an error unless text is a JSON object that may extend a request.
@@ -33,8 +33,8 @@ func CheckExtra(text json.RawMessage) error {
 	return nil
 }
 
-// addExtra adds the members of an object to a body, which must be a nonempty object.
-func addExtra(body, extra json.RawMessage) (json.RawMessage, error) {
+// AddExtra adds the members of an object to a body, which must be a nonempty object.
+func AddExtra(body, extra json.RawMessage) (json.RawMessage, error) {
 	if extra == nil {
 		return body, nil
 	}

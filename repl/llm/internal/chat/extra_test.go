@@ -11,7 +11,7 @@ func FuzzAddExtra(f *testing.F) {
 	f.Add(`{"model": "x"}`)
 	f.Add(`null`)
 	f.Fuzz(func(t *testing.T, extra string) {
-		body, err := addExtra(json.RawMessage(`{"model":"m"}`), json.RawMessage(extra))
+		body, err := AddExtra(json.RawMessage(`{"model":"m"}`), json.RawMessage(extra))
 		if err != nil {
 			return
 		}

@@ -2,44 +2,224 @@ package chat
 
 import (
 	"crypto/sha256"
-	"errors"
+	"encoding/hex"
+	"encoding/json"
+	"log/slog"
 	"slices"
-	"strings"
 	"sync"
+	"time"
 
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// quirks remembers what a server's models reject, so that each is tried only once. The zero
-// value is ready to use; it is safe for concurrent use.
+// quirks remembers what the models of a server need, so that each refusal is met only once. It is
+// safe for concurrent use. The zero value forgets everything when the process ends.
 type quirks struct {
-	mu       sync.Mutex
-	rejected map[string]bool // by partKey, schemaKey and streamKey
+	file  string // where the traits are kept; empty for nowhere
+	about string // the server's address
+
+	once   sync.Once
+	mu     sync.Mutex
+	models map[string]traits
+	// guesses holds the changes whose reason no refusal stated. It is not kept: a server may have
+	// had a bad day.
+	guesses map[string]traits
+	// doubted counts, by model, the streams that ended without a finish reason although the same
+	// request was answered in one piece.
+	doubted map[string]int
+	// enforces holds the models that accepted a schema.
+	enforces map[string]bool
+	// shapes maps the hash of a schema to the form that is sent, or to nil if the schema cannot be
+	// sent.
+	shapes map[string]*Shape
+	// longest is the longest prompt that a model accepted, in estimated tokens.
+	longest map[string]int64
 }
 
-// maxQuirks bounds what is remembered. Beyond it, everything is learned anew.
-const maxQuirks = 1024
+// maxModels bounds the models that are remembered. Beyond it, everything is learned again.
+const maxModels = 256
 
-// adapt returns a request without what the server is known to reject. A schema that the
-// server cannot enforce becomes part of the prompt.
-func (q *quirks) adapt(r llm.Request) Request {
-	adapted := Request{Request: r}
+// load reads what other processes have learned. If the file cannot be read, everything is learned
+// again.
+func (q *quirks) load() {
+	q.once.Do(func() {
+		q.models, q.guesses, q.doubted = map[string]traits{}, map[string]traits{}, map[string]int{}
+		q.enforces, q.longest = map[string]bool{}, map[string]int64{}
+		q.shapes = map[string]*Shape{}
+		if q.file == "" {
+			return
+		}
+		kept, err := readTraits(q.file, q.about)
+		if err != nil {
+			slog.Debug("what a server refuses is learned anew", "file", q.file, "error", err)
+			return
+		}
+		q.models = kept
+	})
+}
+
+// open names the file in which the traits of a server are kept.
+func (q *quirks) open(folder, server string) {
+	q.file, q.about = keptName(folder, server), server
+}
+
+// of returns what is known about a model.
+func (q *quirks) of(model string) traits {
+	q.load()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	known, guess := q.models[model], q.guesses[model]
+	for _, part := range guess.Without {
+		known.drop(part)
+	}
+	for _, hash := range guess.Schemas {
+		known.dropSchema(hash)
+	}
+	return known
+}
+
+// noteSuccess notes that a model accepted a request.
+func (q *quirks) noteSuccess(r Request) {
+	tokens := usage.EstimateInput(r.Request)
+	q.load()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	if tokens > q.longest[r.Model] {
+		makeRoom(q.longest)
+		q.longest[r.Model] = tokens
+	}
+	if r.Shape != nil && !q.enforces[r.Model] {
+		makeRoom(q.enforces)
+		q.enforces[r.Model] = true
+	}
+}
+
+// isLongest reports whether a prompt is clearly longer than all that a model has accepted.
+func (q *quirks) isLongest(model string, tokens int64) bool {
+	q.load()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	return tokens >= suspiciousLength && tokens > q.longest[model]+q.longest[model]/4
+}
+
+// suspiciousLength is how many tokens a prompt must have before its length can be the reason for a
+// refusal that gives none.
+const suspiciousLength = 8_000
+
+// keep remembers changes that made a model answer.
+func (q *quirks) keep(model string, changes []change) {
+	q.load()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	if len(changes) == 0 || len(model) > maxName {
+		return
+	}
+	known, guess, isNew := q.models[model], q.guesses[model], false
+	for _, c := range changes {
+		if c.isOnce {
+			continue
+		}
+		if c.isDoubtful {
+			makeRoom(q.doubted)
+			if q.doubted[model]++; q.doubted[model] < 2 {
+				continue
+			}
+		}
+		if c.isGuess {
+			c.apply(&guess)
+			continue
+		}
+		c.apply(&known)
+		isNew = true
+	}
+	if len(known.Schemas)+len(guess.Schemas) > 1 && !q.enforces[model] { // it seems to accept none
+		guess.drop(schemaPart)
+	}
+	makeRoom(q.guesses)
+	q.guesses[model] = guess
+	if !isNew {
+		return
+	}
+
+	known.Learned = time.Now().UTC().Format(time.DateOnly)
+	makeRoom(q.models)
+	q.models[model] = known
+	if q.file == "" {
+		return
+	}
+	if err := writeTraits(q.file, q.about, model, known); err != nil {
+		slog.Debug("what a server refuses was not kept", "file", q.file, "error", err)
+	}
+}
+
+// makeRoom empties a table that is full.
+func makeRoom[V any](table map[string]V) {
+	if len(table) >= maxModels {
+		clear(table)
+	}
+}
+
+// adapt returns a request without what the server is known to refuse. A schema that the server
+// cannot enforce becomes part of the prompt.
+func (q *quirks) adapt(r llm.Request, known traits, limits []string) Request {
+	adapted := Request{Request: r, Limit: known.Limit, NoStreamOptions: known.lacks(streamOptionsPart)}
+	if adapted.Limit == "" {
+		adapted.Limit = limits[0]
+	}
+	if known.MaxTokens > 0 && (r.MaxTokens == 0 || r.MaxTokens > known.MaxTokens) {
+		adapted.MaxTokens = known.MaxTokens
+	}
 	for _, p := range parts {
-		if q.isRejected(partKey(r, p)) {
+		if known.lacks(p.name) {
 			p.drop(&adapted.Sampling)
 		}
 	}
-	if r.Schema == nil {
-		return adapted
+
+	if len(r.Tools) > 0 && known.lacks(toolsPart) {
+		adapted.Tools = nil
+	}
+	adapted.AsksOneCall = r.OneCall && len(adapted.Tools) > 0 && !known.lacks(oneCallPart)
+	if r.Schema != nil {
+		hash := hashSchema(r)
+		if adapted.Shape = q.shape(hash, r.Schema); adapted.Shape == nil || known.refusesSchema(hash) {
+			adapted.Shape, adapted.Messages = nil, appendInstruction(r.Messages, r.Schema)
+		}
+	}
+	if known.lacks(systemPart) {
+		adapted.Messages = moveSystem(adapted.Messages)
+	}
+	return adapted
+}
+
+// shape returns the form of a schema that is sent, or nil if none can be sent.
+func (q *quirks) shape(hash string, schema json.RawMessage) *Shape {
+	q.load()
+	q.mu.Lock()
+	shape, known := q.shapes[hash]
+	q.mu.Unlock()
+	if known {
+		return shape
 	}
 
-	if shape, ok := newShape(r.Schema); ok && !q.isRejected(schemaKey(r)) {
-		adapted.Shape = &shape
-		return adapted
+	if made, ok := newShape(schema); ok {
+		shape = &made
 	}
-	adapted.Messages = appendInstruction(r.Messages, r.Schema)
-	return adapted
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	makeRoom(q.shapes)
+	q.shapes[hash] = shape
+	return shape
+}
+
+// hashSchema identifies the schema of a request.
+func hashSchema(r llm.Request) string {
+	sum := sha256.Sum256(r.Schema)
+	return hex.EncodeToString(sum[:16])
 }
 
 // part is a sampling parameter that a model may reject.
@@ -66,65 +246,31 @@ var parts = []part{
 	},
 }
 
-// schemaWords are words that servers use to complain about a schema.
-var schemaWords = []string{"response_format", "output_config", "schema", "structured output"}
-
-// learn remembers what a server rejected, and reports whether to ask again without it. A
-// rejected request costs no tokens. Without names the sampling parameter that was rejected.
-func (q *quirks) learn(r Request, streamed bool, err error) (again bool, without string) {
-	var failure *llm.Error
-	if !errors.As(err, &failure) || !errors.Is(failure, kind.ErrBadRequest) || failure.Status == 0 {
-		return false, ""
-	}
-
-	message := strings.ToLower(failure.Message)
-	complains := func(word string) bool { return strings.Contains(message, word) }
-	for _, p := range parts {
-		if p.isSet(&r.Sampling) && complains(p.name) {
-			q.remember(partKey(r.Request, p))
-			return true, p.name
+// moveSystem returns the messages with those of the system at the beginning of the first message
+// of the user. Messages of one role in a row become one, because servers without a system role
+// often want the roles to alternate.
+func moveSystem(messages []llm.Message) []llm.Message {
+	var system, others []llm.Message
+	for _, m := range messages {
+		if m.Role == llm.RoleSystem {
+			system = append(system, m)
+		} else {
+			others = append(others, m)
 		}
 	}
-
-	switch {
-	case r.Shape != nil && slices.ContainsFunc(schemaWords, complains):
-		q.remember(schemaKey(r.Request))
-	case streamed && complains("stream"):
-		q.remember(streamKey(r.Request))
-	default:
-		return false, ""
+	for i := range system {
+		system[i].Role = llm.RoleUser
 	}
-	return true, ""
-}
 
-// partKey identifies a model that may reject a sampling parameter.
-func partKey(r llm.Request, p part) string { return r.Model + "\x00" + p.name }
-
-// streamKey identifies a model that may not allow streaming: OpenAI streams some models only to
-// verified accounts, and some servers do not stream at all.
-func streamKey(r llm.Request) string { return r.Model + "\x00stream" }
-
-// schemaKey identifies a schema that a model may reject.
-func schemaKey(r llm.Request) string {
-	sum := sha256.Sum256(r.Schema)
-	return r.Model + "\x00" + string(sum[:])
-}
-
-// isRejected reports whether a rejection is remembered.
-func (q *quirks) isRejected(key string) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-
-	return q.rejected[key]
-}
-
-// remember stores a rejection.
-func (q *quirks) remember(key string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-
-	if q.rejected == nil || len(q.rejected) >= maxQuirks {
-		q.rejected = map[string]bool{}
+	var joined []llm.Message
+	for _, m := range append(system, others...) {
+		last := len(joined) - 1
+		if last < 0 || joined[last].Role != m.Role {
+			joined = append(joined, m)
+			continue
+		}
+		joined[last].Content += "\n\n" + m.Content
+		joined[last].Images = slices.Concat(joined[last].Images, m.Images)
 	}
-	q.rejected[key] = true
+	return joined
 }

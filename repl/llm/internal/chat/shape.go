@@ -8,49 +8,73 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/schema"
 )
 
 // Shape is a schema in a form that servers accept.
 type Shape struct {
 	Schema  json.RawMessage
 	Wrapped bool // the reply is {"value": …}, because servers want an object at the top
-	Strict  bool // the server can be asked to follow it exactly
+	Strict  bool // the server can be asked to follow it exactly: see [schema.Contract.Strict]
 }
 
 // definitionKeys are the members that must stay at the top of a schema.
 var definitionKeys = []string{"$defs", "definitions", "$schema"}
 
-// newShape prepares a schema for a server that enforces schemas. Servers want an object at the
-// top, so any other schema is wrapped in an object with one member. They follow a schema exactly
-// only if its objects are closed and require all of their members
-// (https://platform.openai.com/docs/guides/structured-outputs).
+// newShape prepares a schema for a server that enforces schemas. The strict form is the one that
+// servers follow exactly (https://platform.openai.com/docs/guides/structured-outputs). A schema
+// that cannot have it is sent as it is. Servers want an object at the top, so any other schema is
+// wrapped in an object with one member.
 //
 // It returns false for a schema that cannot be sent: a schema that is not an object, or has
 // references that would break when wrapped.
-func newShape(schema json.RawMessage) (Shape, bool) {
+func newShape(text json.RawMessage) (Shape, bool) {
 	top := map[string]json.RawMessage{}
-	if err := json.Unmarshal(schema, &top); err != nil || len(top) == 0 {
+	if err := json.Unmarshal(text, &top); err != nil || len(top) == 0 {
 		return Shape{}, false
+	}
+	if contract, err := schema.Compile(text); err == nil {
+		if strict, err := contract.Strict(); err == nil {
+			return Shape{Schema: strict, Wrapped: !isObject(top), Strict: true}, true
+		}
+	}
+
+	if string(bytes.TrimSpace(top["type"])) == `"object"` {
+		return Shape{Schema: text}, true
 	}
 	var tree any
-	if err := json.Unmarshal(schema, &tree); err != nil {
+	if err := json.Unmarshal(text, &tree); err != nil || !isPortable(tree) {
 		return Shape{}, false
 	}
-
-	strict := isClosed(tree, 0)
-	if string(bytes.TrimSpace(top["type"])) == `"object"` {
-		return Shape{Schema: schema, Strict: strict}, true
-	}
-	if !isPortable(tree) {
-		return Shape{}, false
-	}
-
 	wrapped, err := json.Marshal(wrapSchema(top))
 	if err != nil {
 		return Shape{}, false
 	}
-	return Shape{Schema: wrapped, Wrapped: true, Strict: strict}, true
+	return Shape{Schema: wrapped, Wrapped: true}, true
 }
+
+// isObject reports whether a schema, or the definition to which it refers, is of an object.
+func isObject(top map[string]json.RawMessage) bool {
+	at := top
+	for range maxRefs {
+		var target string
+		if json.Unmarshal(at["$ref"], &target) != nil || !isDefinition(target) {
+			break
+		}
+		_, name, _ := strings.Cut(strings.TrimPrefix(target, "#/"), "/")
+		definitions, next := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+		_ = json.Unmarshal(top[strings.TrimSuffix(strings.TrimPrefix(target, "#/"), "/"+name)], &definitions)
+		_ = json.Unmarshal(definitions[name], &next)
+		at = next
+	}
+
+	_, hasProperties := at["properties"]
+	kind := string(bytes.TrimSpace(at["type"]))
+	return kind == `"object"` || kind == "" && hasProperties
+}
+
+// maxRefs is the number of references that lead to a definition.
+const maxRefs = 8
 
 // wrapSchema returns the schema of an object whose member "value" has the given schema.
 func wrapSchema(inner map[string]json.RawMessage) map[string]any {
@@ -65,37 +89,6 @@ func wrapSchema(inner map[string]json.RawMessage) map[string]any {
 	}
 	outer["properties"] = map[string]any{"value": inner}
 	return outer
-}
-
-// maxSchemaDepth is how deep schemas are inspected; deeper schemas are not strict.
-const maxSchemaDepth = 64
-
-// isClosed reports whether every object schema in a tree is closed and requires all of
-// its members.
-func isClosed(node any, depth int) bool {
-	if depth > maxSchemaDepth {
-		return false
-	}
-
-	isOpen := func(inner any) bool { return !isClosed(inner, depth+1) }
-	switch n := node.(type) {
-	case []any:
-		return !slices.ContainsFunc(n, isOpen)
-	case map[string]any:
-		properties, ok := n["properties"].(map[string]any)
-		if ok || n["type"] == "object" {
-			required, _ := n["required"].([]any)
-			if n["additionalProperties"] != false || len(required) != len(properties) {
-				return false
-			}
-		}
-		for _, inner := range n {
-			if isOpen(inner) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // isPortable reports whether all references in a schema point into its definitions, so that they
@@ -137,10 +130,10 @@ func unwrapValue(text string) string {
 // appendInstruction returns the messages with an instruction to follow the schema, for servers
 // that cannot enforce one. It comes at the end of the last user message, where models follow it
 // best.
-func appendInstruction(messages []llm.Message, schema json.RawMessage) []llm.Message {
+func appendInstruction(messages []llm.Message, text json.RawMessage) []llm.Message {
 	instruction := fmt.Sprintf(
 		"Reply with one JSON value and nothing else: no explanation, no code fence. "+
-			"The value must meet this JSON Schema:\n%s", schema)
+			"The value must meet this JSON Schema:\n%s", text)
 
 	messages = slices.Clone(messages)
 	for i, m := range slices.Backward(messages) {
@@ -167,4 +160,21 @@ func removeFence(text string) string {
 		return text
 	}
 	return strings.TrimSpace(body)
+}
+
+// dropNulls returns a reply to the strict form of a schema without the nulls that stand for missing
+// members. A reply that does not meet the schema is returned unchanged.
+func dropNulls(text string, original json.RawMessage) string {
+	if !strings.Contains(text, "null") {
+		return text
+	}
+	contract, err := schema.Compile(original)
+	if err != nil {
+		return text
+	}
+	checked, violations, err := contract.Check(json.RawMessage(text))
+	if err != nil || len(violations) > 0 || len(checked) == 0 {
+		return text
+	}
+	return string(checked)
 }

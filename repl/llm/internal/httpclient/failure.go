@@ -9,11 +9,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
@@ -83,7 +83,7 @@ func (c *Client) classifyTransportError(
 	case errors.As(err, &certificate):
 		return &llm.Error{Kind: kind.ErrMisconfigured, Err: err}
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return &llm.Error{Kind: kind.ErrUnreachable, Err: err}
+		return &llm.Error{Kind: kind.ErrUnreachable, Message: c.options.Advice, Err: err}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return &llm.Error{Kind: kind.ErrTimeout, Err: err}
 	}
@@ -109,7 +109,24 @@ func (c *Client) readStatusError(ctx context.Context, response *http.Response) e
 	default:
 		failure.Message = string(text)
 	}
+	if advice := c.adviseVersion(response); advice != "" {
+		failure.Message += ": " + advice
+	}
 	return failure
+}
+
+// versioned matches the path of an address with the version of the server's interface.
+var versioned = lazyregexp.New(`/v\d`)
+
+// adviseVersion names the address of a call for which the server has nothing, if the address lacks a
+// version: most servers of OpenAI's interface have it at /v1.
+func (c *Client) adviseVersion(response *http.Response) string {
+	if response.StatusCode != http.StatusNotFound || response.Request == nil ||
+		versioned.MatchString(response.Request.URL.Path) {
+		return ""
+	}
+	return "nothing is at " + c.host.Scheme + "://" + c.host.Host + response.Request.URL.Path +
+		"; does the address of the server end with /v1?"
 }
 
 // description is how servers describe an error.
@@ -146,6 +163,10 @@ func (d description) words() string {
 // stream. Its kind is derived from the description alone; if that reveals nothing, it is "server
 // error".
 func ParseFailure(text []byte) *llm.Error {
+	var list [1]json.RawMessage // Gemini puts the description into a list
+	if json.Unmarshal(text, &list) == nil {
+		text = list[0]
+	}
 	var outer struct {
 		description
 		Error  json.RawMessage `json:"error"` // a description or a text
@@ -177,65 +198,6 @@ func ParseFailure(text []byte) *llm.Error {
 	}
 }
 
-// signs are the codes and words by which servers describe a kind of failure, the most
-// specific first.
-var signs = []struct {
-	kind  error
-	codes []string
-	words []string
-}{
-	{
-		kind.ErrQuota,
-		[]string{"insufficient_quota", "billing"},
-		[]string{"credit balance is too low", "insufficient credits"},
-	},
-	{
-		kind.ErrContextLength,
-		[]string{"context_length_exceeded", "exceed_context_size", "request_too_large"},
-		[]string{
-			"maximum context length", // OpenAI, OpenRouter, vLLM
-			"maximum model length",   // vLLM
-			"maximum input length",
-			"context window",
-			"prompt is too long", // Anthropic
-			"exceed context limit",
-			"available context size",     // llama.cpp
-			"exceeds the context length", // Ollama
-			"exceeds context length",
-			"context length of only",             // LM Studio
-			"maximum number of tokens allowed",   // Gemini
-			"`inputs` tokens + `max_new_tokens`", // TGI
-		},
-	},
-	{
-		kind.ErrRefused,
-		[]string{"content_filter", "content_policy"},
-		[]string{"content management policy"},
-	},
-	{kind.ErrUnknownModel, []string{"model_not_found"}, nil},
-	{kind.ErrRateLimited, []string{"rate_limit", "429"}, nil},
-	{kind.ErrAuth, []string{"authentication_error", "permission_error", "invalid_api_key"}, nil},
-	{kind.ErrServer, []string{"overloaded", "api_error", "server_error", "timeout"}, nil},
-	{kind.ErrBadRequest, []string{"invalid_request", "bad_request", "badrequest"}, nil},
-}
-
-// classifyWords returns the kind that a server's codes and words indicate.
-func classifyWords(codes, message string) error {
-	codes, message = strings.ToLower(codes), strings.ToLower(message)
-	for _, sign := range signs {
-		if containsAny(codes, sign.codes) || containsAny(message, sign.words) {
-			return sign.kind
-		}
-	}
-	return kind.ErrServer
-}
-
-// containsAny reports whether a text contains one of several words.
-func containsAny(text string, words []string) bool {
-	return slices.ContainsFunc(words,
-		func(word string) bool { return strings.Contains(text, word) })
-}
-
 // classifyStatus returns the kind that a status indicates. Where the status is vague, the kind
 // indicated by the server's words decides.
 func classifyStatus(status int, worded error, message string) error {
@@ -246,6 +208,8 @@ func classifyStatus(status int, worded error, message string) error {
 		return kind.ErrQuota
 	case status == http.StatusRequestTimeout:
 		return kind.ErrTimeout
+	case status == http.StatusTooManyRequests && isTooLargeForRate(message):
+		return kind.ErrContextLength
 	case status == http.StatusTooManyRequests && !errors.Is(worded, kind.ErrQuota):
 		return kind.ErrRateLimited
 	case errors.Is(worded, kind.ErrContextLength):
@@ -258,6 +222,8 @@ func classifyStatus(status int, worded error, message string) error {
 		return kind.ErrContextLength
 	case status == http.StatusNotFound && namesModel(worded, message):
 		return kind.ErrUnknownModel
+	case isOneOf(worded, kind.ErrServer, kind.ErrBadRequest) && isAboutLength(message):
+		return kind.ErrContextLength
 	case errors.Is(worded, kind.ErrServer):
 		return kind.ErrBadRequest
 	}

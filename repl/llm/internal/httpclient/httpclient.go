@@ -22,8 +22,10 @@ type Options struct {
 	Name      string // the provider's name, for errors
 	BaseURL   string // http or https; calls append their path
 	Key       llm.Secret
+	KeyFrom   string // where the key comes from, for errors
 	KeyHeader string // the header that carries the key
 	KeyPrefix string // the text before the key, such as "Bearer "
+	Advice    string // what to do if the server cannot be reached
 	HTTP      HTTP
 }
 
@@ -35,8 +37,8 @@ const (
 	defaultMaxWait     = 15 * time.Second
 	defaultMaxResponse = 16 << 20
 
-	// idleConns is how many connections are kept for the next call. It exceeds any sensible
-	// fan-out, so a fan-out does not keep reopening its connections.
+	// idleConns is the number of connections that are kept for the next call. It exceeds any
+	// sensible fan-out, so a fan-out does not keep reopening its connections.
 	idleConns = 256
 	// maxHeaderBytes bounds the headers of a reply.
 	maxHeaderBytes = 64 << 10
@@ -107,6 +109,9 @@ func New(o Options) (*Client, error) {
 	return &Client{options: o, base: base, host: host, client: client, pace: newPace(o.HTTP.AtOnce)}, nil
 }
 
+// Base returns the address to which calls append their path.
+func (c *Client) Base() string { return c.base }
+
 // Host returns the name or the address of the server's host.
 func (c *Client) Host() string { return c.host.Hostname() }
 
@@ -136,7 +141,7 @@ func checkServer(o Options) (base string, err error) {
 		return "", errors.New("cannot parse the base URL")
 	}
 
-	isPlain := u.Scheme == "http" && !isLoopback(u.Hostname())
+	isPlain := u.Scheme == "http" && !IsLoopback(u.Hostname())
 	switch {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "", errors.New(
@@ -169,8 +174,8 @@ func areHeadersValid(headers map[string]string) bool {
 	return true
 }
 
-// isLoopback reports whether a host is this machine.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host is this machine.
+func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

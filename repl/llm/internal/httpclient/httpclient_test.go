@@ -174,6 +174,8 @@ func TestTheErrorSaysWhatCameInPlaceOfAReply(t *testing.T) {
 			`application/json, which begin with "{\"a\":"`},
 		{502, "text/html", page, 0, `server error (HTTP status 502): HOST sent 38 bytes of text/html, which begin`},
 		{503, "", "", 0, `server error (HTTP status 503): HOST sent an empty reply`},
+		{404, "text/plain", "404 page not found", 0, `bad request (HTTP status 404): 404 page not found: nothing is ` +
+			`at http://HOST; does the address of the server end with /v1?`},
 		{503, "text/plain", "no upstream", 0, `server error (HTTP status 503): no upstream`},
 	} {
 		t.Run(fmt.Sprintf("%.60s", c.body), func(t *testing.T) {

@@ -70,13 +70,13 @@ func (p *patience) next(
 }
 
 // isAway reports whether a failure shows that the server is away: it cannot be reached, declines
-// all work, or breaks the connection before it replies. A server that fails with the status 500
+// all work, or breaks the connection or fails before it replies. A server that fails with the status 500
 // and answers other calls in the meantime is not away: the request may be the reason.
 func (p *patience) isAway(failure *llm.Error) bool {
 	switch {
 	case failure.Status == http.StatusInternalServerError:
 		return p.client.contact.success.Load() < p.begun.UnixNano()
-	case isOneOf(failure.Kind, kind.ErrCut):
+	case isOneOf(failure.Kind, kind.ErrCut, kind.ErrServer):
 		return failure.Usage == llm.Usage{}
 	}
 	return isOneOf(failure.Kind, kind.ErrRateLimited, kind.ErrServer, kind.ErrUnreachable)
@@ -110,7 +110,10 @@ func (l timeLimit) findObstacle(
 	deadline, bounded := ctx.Deadline()
 	isLate := bounded && time.Until(deadline) < pause
 	switch {
-	case asked > 0 && asked > l.most-waited:
+	case asked > 0 && asked <= l.most && asked > l.most-waited:
+		return fmt.Sprintf("the server asks to wait %v more, but the run has waited %v and waits at most %v: %s",
+			asked, waited.Round(time.Second/10), l.most, l.advice)
+	case asked > l.most:
 		return fmt.Sprintf("the server asks to wait %v, but the run waits at most %v: %s",
 			asked, l.most, l.advice)
 	case waited >= l.most:

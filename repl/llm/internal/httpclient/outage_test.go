@@ -163,6 +163,14 @@ func TestACallIsGivenUpWithTheReason(t *testing.T) {
 			0, 1, "slow down: the server asks to wait 10m0s, but the run waits at most 5m0s",
 		},
 		{
+			"a pause that is too long after another one",
+			func(time.Duration, *http.Request) (*http.Response, error) {
+				return reply(429, "slow down", "Retry-After", "200")
+			},
+			HTTP{},
+			200 * time.Second, 2, "the server asks to wait 3m20s more, but the run has waited 3m2",
+		},
+		{
 			"never JSON",
 			func(time.Duration, *http.Request) (*http.Response, error) { return reply(200, "<html>") },
 			HTTP{FirstWait: time.Millisecond},

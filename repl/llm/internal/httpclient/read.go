@@ -11,19 +11,53 @@ import (
 	"net/http"
 	"time"
 
-	sse "github.com/tmaxmax/go-sse"
-
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// ReadJSON decodes a body that holds one JSON value.
+// ReadJSON decodes a body that holds one JSON value. A byte order mark before it is skipped, and so
+// are lines of an event stream after it: comments, and [LastEvent].
 func ReadJSON(body io.Reader, into any) error {
 	text, err := io.ReadAll(body)
 	if err != nil {
 		return err
 	}
-	return Decode(text, into)
+
+	text = bytes.TrimPrefix(bytes.TrimSpace(text), byteOrderMark)
+	for {
+		at := bytes.LastIndexByte(text, '\n') + 1
+		if !isTrailer(text[at:]) {
+			return Decode(text, into)
+		}
+		text = bytes.TrimSpace(text[:at])
+	}
+}
+
+// isTrailer reports whether a line may follow a JSON value: it belongs to an event stream and says
+// nothing.
+func isTrailer(line []byte) bool {
+	return bytes.HasPrefix(line, []byte(":")) || bytes.HasPrefix(line, []byte("event:")) ||
+		IsLast(string(bytes.TrimPrefix(line, []byte("data:"))))
+}
+
+// byteOrderMark is the mark that some servers write before UTF-8.
+var byteOrderMark = []byte("\ufeff")
+
+// Word is a name in a reply, such as its ID. Some servers send a number, which is taken as it is
+// written; any other value is ignored, because it must not make the reply fail.
+type Word string
+
+// UnmarshalJSON never fails.
+func (w *Word) UnmarshalJSON(data []byte) error {
+	*w = ""
+	switch {
+	case len(data) == 0:
+	case data[0] == '"':
+		return json.Unmarshal(data, (*string)(w))
+	case data[0] == '-' || data[0] >= '0' && data[0] <= '9':
+		*w = Word(data)
+	}
+	return nil
 }
 
 // Decode decodes one JSON value. A value that ends early was truncated; any other mistake makes
@@ -68,34 +102,6 @@ func (l *List[T]) UnmarshalJSON(data []byte) error {
 			return err
 		}
 		*l = append(*l, item)
-	}
-	return nil
-}
-
-// ErrDone is returned by a reader of events to end the stream without an error.
-var ErrDone = errors.New("done")
-
-// maxEvent bounds the bytes of one event of a stream.
-const maxEvent = 1 << 20
-
-// ReadEvents passes the data of each event of a stream to a function, until the function
-// returns an error or the body ends.
-func ReadEvents(body io.Reader, each func(data string) error) error {
-	for event, err := range sse.Read(body, &sse.ReadConfig{MaxEventSize: maxEvent}) {
-		switch {
-		case errors.Is(err, sse.ErrUnexpectedEOF):
-			return &llm.Error{Kind: kind.ErrCut, Err: err}
-		case err != nil:
-			return &llm.Error{Kind: kind.ErrMalformed, Err: err}
-		}
-
-		err = each(event.Data)
-		if errors.Is(err, ErrDone) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

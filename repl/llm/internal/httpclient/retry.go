@@ -49,10 +49,11 @@ func (c *Client) Do(ctx context.Context, call Call) (Outcome, error) {
 		}
 
 		failure.Attempts = done.Attempts
+		isHopeless := call.GiveUp != nil && call.GiveUp(failure)
 		pause, again := p.next(ctx, failure, hint)
 		done.wasted = addUsage(done.wasted, failure.Usage)
 		failure.Usage = done.wasted
-		if !again {
+		if !again || isHopeless {
 			return done, failure
 		}
 
@@ -75,6 +76,9 @@ func (c *Client) annotateError(err error, call Call) *llm.Error {
 	}
 
 	failure.Provider, failure.Model = c.options.Name, call.Model
+	if errors.Is(failure, kind.ErrAuth) {
+		failure.KeyFrom = c.options.KeyFrom
+	}
 	failure.Message = c.clean(failure.Message)
 	if failure.Err != nil {
 		failure.Err = cleanError{text: c.clean(failure.Err.Error()), err: failure.Err}

@@ -28,8 +28,11 @@ type Call struct {
 	// nil if the call is free.
 	EstimateInput func() int64
 	// Read decodes the body of a successful reply. It is called once for each attempt
-	// and starts over each time. It returns *llm.Error.
+	// and starts over each time. It returns *llm.Error. The body is an [Ender].
 	Read func(body io.Reader) error
+	// GiveUp reports whether a failed call must not be repeated, because another request would do
+	// better. It may be nil.
+	GiveUp func(failure *llm.Error) bool
 	// Restart is called before Read is called again; it may be nil.
 	Restart func()
 	// Once disables retries of the call.
@@ -60,11 +63,12 @@ func (c *Client) send(ctx context.Context, call Call) (retryHint, error) {
 	}
 	defer response.Body.Close()
 	c.contact.answered.Store(true)
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode/100 != 2 {
 		return retryHint(response.Header.Get("X-Should-Retry")), c.readStatusError(ctx, response)
 	}
 
-	body := &boundedReader{r: response.Body, left: c.options.HTTP.MaxResponse}
+	body := &boundedReader{r: response.Body, left: c.options.HTTP.MaxResponse, leave: cancel}
+	defer body.SetEnded(false)
 	if err := c.readBody(ctx, attempt, call, body); err != nil {
 		c.nameReply(err, response, body)
 		return "", err
@@ -186,6 +190,29 @@ const (
 
 var errTooLarge = errors.New("too large")
 
+// Ender is a body whose reader may know that the reply is complete before the body ends.
+type Ender interface {
+	// SetEnded notes whether the reply is complete. What follows, such as its usage, may then be
+	// missing or late: the body ends where it breaks, or when nothing comes for a while.
+	SetEnded(ended bool)
+}
+
+// lastWords is how long a server may be silent after a complete reply.
+const lastWords = 3 * time.Second
+
+// SetEnded implements [Ender].
+func (b *boundedReader) SetEnded(ended bool) {
+	b.ended = ended
+	switch {
+	case !ended && b.silence != nil:
+		b.silence.Stop()
+	case ended && b.silence != nil:
+		b.silence.Reset(lastWords)
+	case ended:
+		b.silence = time.AfterFunc(lastWords, b.leave)
+	}
+}
+
 // boundedReader reads a body up to a limit. It keeps the error, because a decoder reports the
 // missing rest instead.
 type boundedReader struct {
@@ -194,6 +221,10 @@ type boundedReader struct {
 	err   error
 	size  int64  // bytes read
 	begin []byte // the first bytes read
+
+	ended   bool // see Ender
+	silence *time.Timer
+	leave   func()
 }
 
 // Read reads at most the remaining bytes.
@@ -213,6 +244,9 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	}
 	if b.left < 0 {
 		n, err = n-1, errTooLarge
+	}
+	if err != nil && b.ended && b.left >= 0 {
+		return n, io.EOF
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.err = err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 	"github.com/rlmhq/rlm/repl/llm/internal/told"
 )
 
@@ -47,10 +48,40 @@ func (p *Provider) Check(ctx context.Context, model string) error {
 	return nil
 }
 
+// Models returns the server's names of its models, which costs nothing. It fails if the server does
+// not answer with a list of models.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	var list struct {
+		Object string                       `json:"object"`
+		Data   httpclient.List[listedModel] `json:"data"` // null if Ollama has none
+	}
+	if err := p.Client.Fetch(ctx, httpclient.Call{Path: "/models", Once: true}, &list); err != nil {
+		return nil, err
+	}
+	if list.Object != "list" && len(list.Data) == 0 {
+		return nil, &llm.Error{Kind: kind.ErrMalformed, Provider: p.options.Name, Message: p.describeNoList()}
+	}
+
+	names := make([]string, len(list.Data))
+	for i := range list.Data {
+		names[i] = strings.TrimPrefix(list.Data[i].ID, geminiPrefix)
+	}
+	return names, nil
+}
+
+// describeNoList explains a reply that is not a list of models.
+func (p *Provider) describeNoList() string {
+	if strings.HasSuffix(strings.TrimSuffix(p.options.BaseURL, "/"), "/v1") {
+		return "no list of models"
+	}
+	return "no list of models; does the address of the server end with /v1?"
+}
+
 // Facts returns what the server reported when the model was checked.
 func (p *Provider) Facts(model string) llm.Facts {
 	known, _ := p.told.Load(model)
 	facts, _ := known.(llm.Facts)
+	facts.Local = p.options.Local
 	return facts
 }
 
@@ -80,6 +111,9 @@ type listedModel struct {
 		Context count `json:"n_ctx"`
 	} `json:"meta"`
 
+	ContextWindow    count `json:"context_window"`     // Groq
+	MaxContextLength count `json:"max_context_length"` // Mistral
+
 	ContextLength count `json:"context_length"` // OpenRouter
 	TopProvider   struct {
 		ContextLength count `json:"context_length"`
@@ -93,16 +127,22 @@ type listedModel struct {
 	} `json:"pricing"`
 }
 
+// geminiPrefix is the prefix that Gemini writes before the names of its models; it also accepts
+// names without the prefix.
+const geminiPrefix = "models/"
+
 // serves reports whether an entry stands for a model. A colon may introduce a variant
 // (OpenRouter) or a tag (Ollama).
 func (l listedModel) serves(model string) bool {
 	plain, _, _ := strings.Cut(model, ":")
-	return l.ID == model || l.ID == plain || strings.HasPrefix(l.ID, model+":")
+	id := strings.TrimPrefix(l.ID, geminiPrefix)
+	return id == model || id == plain || l.ID == model || strings.HasPrefix(id, model+":")
 }
 
 // facts returns the facts in an entry about its model.
 func (l listedModel) facts() llm.Facts {
-	window := cmp.Or(l.MaxModelLen, l.Meta.Context, l.TopProvider.ContextLength, l.ContextLength)
+	window := cmp.Or(l.MaxModelLen, l.Meta.Context, l.ContextWindow, l.MaxContextLength,
+		l.TopProvider.ContextLength, l.ContextLength)
 	return llm.Facts{
 		Window: int64(window), MaxOutput: int64(l.TopProvider.MaxCompletion),
 		Price: newPrice(l.Pricing.Prompt, l.Pricing.Completion,

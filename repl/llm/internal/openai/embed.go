@@ -11,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/callnotes"
 	estimate "github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/chat"
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
@@ -39,6 +40,9 @@ func (p *Provider) embed(ctx context.Context, r llm.Request) (llm.Response, erro
 	body, err := json.Marshal(map[string]any{
 		"model": r.Model, "input": texts, "encoding_format": "float",
 	})
+	if err == nil {
+		body, err = chat.AddExtra(body, r.ExtraBody)
+	}
 	if err != nil {
 		return llm.Response{}, &llm.Error{
 			Kind: kind.ErrBadRequest, Provider: p.Name, Model: r.Model, Err: err,

@@ -18,9 +18,10 @@ import (
 
 // Options configure a provider and describe how its server differs from OpenAI's own.
 type Options struct {
-	Name    string     // of the provider, as in "openrouter/…"
+	Name    string     // the provider's name, as in "openrouter/…"
 	BaseURL string     // including the version: https://api.openai.com/v1
 	Key     llm.Secret // may be empty
+	KeyFrom string     // where the key comes from, for errors
 	// Azure sends the key in the header api-key, as Azure requires.
 	Azure bool
 	// DeploymentVersion is the version of Azure's older interface, such as "2024-10-21", in
@@ -31,6 +32,12 @@ type Options struct {
 	OldTokenLimit bool
 	// Unlisted reports that the server's list of models is incomplete.
 	Unlisted bool
+	// Local reports that the server is the user's own: see [llm.Facts].
+	Local bool
+	// Advice says what to do if the server cannot be reached; empty for nothing in particular.
+	Advice string
+	// Learned is the folder for what is learned about servers; empty for none.
+	Learned string
 	// Describes is where else the server describes its models.
 	Describes Description
 	HTTP      httpclient.HTTP
@@ -52,14 +59,16 @@ func New(o Options) (*Provider, error) {
 
 	client, err := httpclient.New(httpclient.Options{
 		Name: o.Name, BaseURL: o.BaseURL,
-		Key: o.Key, KeyHeader: header, KeyPrefix: prefix, HTTP: o.HTTP,
+		Key: o.Key, KeyFrom: o.KeyFrom, KeyHeader: header, KeyPrefix: prefix, Advice: o.Advice, HTTP: o.HTTP,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{
+	p := &Provider{
 		Provider: chat.Provider{Name: o.Name, Format: format{o}, Client: client}, options: o,
-	}, nil
+	}
+	p.Keep(o.Learned)
+	return p, nil
 }
 
 // format implements [chat.Format].
@@ -74,6 +83,20 @@ func (f format) Path(model string) string {
 		"/chat/completions?api-version=" + url.QueryEscape(f.options.DeploymentVersion)
 }
 
+// The names of the limit of a reply.
+const (
+	oldLimit = "max_tokens"
+	newLimit = "max_completion_tokens"
+)
+
+// Limits implements [chat.Format].
+func (f format) Limits() []string {
+	if f.options.OldTokenLimit {
+		return []string{oldLimit, newLimit}
+	}
+	return []string{newLimit, oldLimit}
+}
+
 // request is the body of a request.
 type request struct {
 	Model               string          `json:"model"`
@@ -86,7 +109,9 @@ type request struct {
 	ReasoningEffort     string          `json:"reasoning_effort,omitempty"`
 	Stop                []string        `json:"stop,omitempty"`
 	ResponseFormat      *responseFormat `json:"response_format,omitempty"`
-	Stream              bool            `json:"stream,omitempty"`
+	Tools               []tool          `json:"tools,omitempty"`
+	ParallelToolCalls   *bool           `json:"parallel_tool_calls,omitempty"`
+	Stream              bool            `json:"stream"` // some servers stream unless told not to
 	StreamOptions       *streamOptions  `json:"stream_options,omitempty"`
 }
 
@@ -113,17 +138,21 @@ func (f format) Encode(r chat.Request, stream bool) any {
 	out := request{
 		Model: r.Model, Messages: encodeMessages(r.Messages),
 		Temperature: r.Temperature, TopP: r.TopP, Seed: r.Seed,
-		ReasoningEffort: r.ReasoningEffort, Stop: r.Stop, Stream: stream,
+		ReasoningEffort: r.ReasoningEffort, Stop: r.Stop, Stream: stream, Tools: encodeTools(r.Tools),
 	}
-	if f.options.OldTokenLimit {
+	switch r.Limit {
+	case oldLimit:
 		out.MaxTokens = r.MaxTokens
-	} else {
+	case newLimit:
 		out.MaxCompletionTokens = r.MaxTokens
 	}
-	if stream {
+	if stream && !r.NoStreamOptions {
 		out.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 
+	if r.AsksOneCall {
+		out.ParallelToolCalls = new(bool)
+	}
 	if r.Shape != nil {
 		schema := jsonSchema{
 			Name: cleanSchemaName(r.SchemaName), Schema: r.Shape.Schema, Strict: r.Shape.Strict,

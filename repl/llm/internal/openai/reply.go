@@ -1,10 +1,14 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/repl/internal/finish"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/chat"
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
@@ -13,26 +17,65 @@ import (
 
 // completion is a whole reply, or one event of a streamed one.
 type completion struct {
-	ID      string                  `json:"id"`
-	Model   string                  `json:"model"`
+	ID      httpclient.Word         `json:"id"`
+	Model   httpclient.Word         `json:"model"`
 	Choices httpclient.List[choice] `json:"choices"`
 	// Usage is decoded later: invalid numbers must not lose the text.
 	Usage json.RawMessage `json:"usage"`
 	Error json.RawMessage `json:"error"`
+	bareError
 }
 
-// choice is one of several alternatives. Requests ask for only one.
+// bareError contains the members of an error at the top level of a reply: vLLM's older versions,
+// gateways and Qianfan send one in place of choices.
+type bareError struct {
+	Object  httpclient.Word `json:"object"`
+	Type    httpclient.Word `json:"type"`
+	Message httpclient.Word `json:"message"`
+	Code    json.RawMessage `json:"code,omitempty"`
+	Detail  json.RawMessage `json:"detail,omitempty"`
+
+	ErrorCode json.RawMessage `json:"error_code,omitempty"`
+	ErrorText httpclient.Word `json:"error_msg"`
+}
+
+// failure returns the error, or nil if there is none.
+func (b *bareError) failure() error {
+	isSet := func(raw json.RawMessage) bool {
+		return !slices.Contains([]string{"", "null", "0", `""`, `"0"`, "false"}, string(raw))
+	}
+	isError := b.Object == "error" || strings.Contains(strings.ToLower(string(b.Type)), "error") ||
+		b.Message != "" && isSet(b.Code) || isSet(b.Detail) || isSet(b.ErrorCode) || b.ErrorText != ""
+	if !isError {
+		return nil
+	}
+
+	text, err := json.Marshal(b)
+	if err != nil {
+		return &llm.Error{Kind: kind.ErrServer}
+	}
+	failure := httpclient.ParseFailure(text)
+	failure.Message = cmp.Or(failure.Message, string(b.ErrorText), string(b.Detail))
+	return failure
+}
+
+// choice is one of several alternatives. Requests ask for only one, but some servers send more.
 type choice struct {
-	Index        int    `json:"index"`
-	Message      words  `json:"message"` // of a whole reply
-	Delta        words  `json:"delta"`   // of a streamed one
-	FinishReason string `json:"finish_reason"`
+	Index        *int            `json:"index"`   // the place in the list if it is missing
+	Text         content         `json:"text"`    // of servers of the older completions
+	Message      words           `json:"message"` // set in a whole reply
+	Delta        words           `json:"delta"`   // set in a streamed reply
+	FinishReason string          `json:"finish_reason"`
+	Error        json.RawMessage `json:"error"` // of OpenRouter, if the model's server failed
 }
 
 // words are the model's words.
 type words struct {
-	Content content `json:"content"`
-	Refusal string  `json:"refusal"`
+	Content content         `json:"content"`
+	Refusal httpclient.Word `json:"refusal"`
+	Error   json.RawMessage `json:"error"` // of gateways
+
+	ToolCalls httpclient.List[toolCall] `json:"tool_calls"`
 }
 
 // content is the text of a message: a string, or the text parts of a list. Parts of other types,
@@ -76,7 +119,7 @@ func (p *part) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(p))
 }
 
-// usage is what the call used, as the server reports it.
+// usage is the number of tokens of a call, as the server reports it.
 type usage struct {
 	PromptTokens     int64 `json:"prompt_tokens"`
 	CompletionTokens int64 `json:"completion_tokens"`
@@ -104,10 +147,13 @@ func (f format) NewReader() chat.Reader { return &reader{} }
 type reader struct {
 	id      string
 	model   string
-	text    strings.Builder
-	refusal strings.Builder
+	text    chat.Pieces
+	refusal chat.Pieces
+	isDelta bool // texts come as deltas: a message in addition to them repeats the text so far
+	index   *int // of the choice that is the reply; nil before the first one
 	finish  string
 	usage   llm.Usage
+	calls   calls
 }
 
 // ReadWhole implements [chat.Reader].
@@ -116,9 +162,10 @@ func (r *reader) ReadWhole(body io.Reader) error {
 	if err := httpclient.ReadJSON(body, &in); err != nil {
 		return err
 	}
-	if _, err := r.add(in); err != nil {
+	if err := r.add(in); err != nil {
 		return err
 	}
+
 	if len(in.Choices) == 0 {
 		return &llm.Error{Kind: kind.ErrMalformed, Message: "the reply has no choices"}
 	}
@@ -126,43 +173,103 @@ func (r *reader) ReadWhole(body io.Reader) error {
 }
 
 // ReadEvent implements [chat.Reader].
-func (r *reader) ReadEvent(data []byte) (text string, err error) {
-	if string(data) == "[DONE]" {
-		return "", httpclient.ErrDone
-	}
-
+func (r *reader) ReadEvent(data []byte) error {
 	var in completion
 	if err := json.Unmarshal(data, &in); err != nil {
-		return "", &llm.Error{Kind: kind.ErrMalformed, Err: err}
+		return &llm.Error{Kind: kind.ErrMalformed, Err: err}
 	}
 	return r.add(in)
 }
 
-// add adds a completion and returns its text.
-func (r *reader) add(in completion) (text string, err error) {
-	if len(in.Error) > 0 && string(in.Error) != "null" {
-		return "", httpclient.ParseFailure([]byte(`{"error":` + string(in.Error) + `}`))
+// add adds a completion.
+func (r *reader) add(in completion) error {
+	if err := parseError(in.Error); err != nil {
+		return err
+	}
+	if len(in.Choices) == 0 {
+		if err := in.failure(); err != nil {
+			return err
+		}
 	}
 	if in.Model != "" {
-		r.model = in.Model
+		r.model = string(in.Model)
 	}
 	if in.ID != "" {
-		r.id = in.ID
+		r.id = string(in.ID)
 	}
+
 	r.addUsage(in.Usage)
 
-	begin := r.text.Len()
-	for _, c := range in.Choices {
-		if c.Index != 0 {
-			continue
-		}
-		r.text.WriteString(string(c.Message.Content + c.Delta.Content))
-		r.refusal.WriteString(c.Message.Refusal + c.Delta.Refusal)
-		if c.FinishReason != "" {
-			r.finish = c.FinishReason
+	c := r.pick(in.Choices)
+	if c == nil {
+		return nil
+	}
+	if c.Message.Content == "" && c.Delta.Content == "" {
+		c.Delta.Content = c.Text
+	}
+	r.addWords(c.Delta, c.Message)
+	if err := errors.Join(r.calls.addDelta(c.Delta.ToolCalls), r.calls.addMessage(c.Message.ToolCalls)); err != nil {
+		return err
+	}
+	r.finish = finish.Merge(r.finish, c.FinishReason)
+	return errors.Join(parseError(c.Error), parseError(c.Delta.Error), parseError(c.Message.Error))
+}
+
+// parseError returns the error in a completion or in a choice, or nil if there is none.
+func parseError(raw json.RawMessage) error {
+	switch string(raw) {
+	case "", "null", "false", `""`, "{}":
+		return nil
+	}
+	return httpclient.ParseFailure([]byte(`{"error":` + string(raw) + `}`))
+}
+
+// pick returns the choice that is the reply, or nil if it is not among these. It is the one with
+// the index 0, or else the first that arrived.
+func (r *reader) pick(choices []choice) *choice {
+	indexes := make([]int, len(choices))
+	for i := range choices {
+		indexes[i] = i
+		if given := choices[i].Index; given != nil {
+			indexes[i] = *given
 		}
 	}
-	return r.text.String()[begin:], nil
+	switch hasFirst := slices.Contains(indexes, 0); {
+	case len(choices) == 0:
+	case r.index == nil || hasFirst && *r.index != 0:
+		first := indexes[0]
+		if hasFirst {
+			first = 0
+		}
+		// What another choice has said so far is not part of the reply.
+		*r = reader{id: r.id, model: r.model, usage: r.usage, index: &first}
+	}
+
+	for i := range choices {
+		if indexes[i] == *r.index {
+			return &choices[i]
+		}
+	}
+	return nil
+}
+
+// addWords adds the words of a choice. Some servers send the whole message in addition to the
+// deltas.
+func (r *reader) addWords(delta, message words) {
+	if delta.Content != "" || delta.Refusal != "" {
+		r.isDelta = true
+	}
+	r.text.Add(string(delta.Content))
+	r.refusal.Add(string(delta.Refusal))
+
+	if r.isDelta {
+		r.text.Compare(string(message.Content))
+		r.refusal.Compare(string(message.Refusal))
+		return
+	}
+
+	r.text.Add(string(message.Content))
+	r.refusal.Add(string(message.Refusal))
 }
 
 // addUsage adds the usage of a completion, if it has one that can be decoded.
@@ -186,12 +293,10 @@ func (r *reader) addUsage(raw json.RawMessage) {
 
 // Reply implements [chat.Reader].
 func (r *reader) Reply() chat.Reply {
-	finish := r.finish
-	if finish == "content_filter" {
-		finish = llm.FinishRefusal
-	}
 	return chat.Reply{
-		Text: r.text.String(), Refusal: r.refusal.String(),
-		ID: r.id, Model: r.model, Finish: finish, Usage: r.usage,
+		Calls: r.calls.whole(),
+		Text:  r.text.Text(), Settled: r.text.Settled(), Refusal: r.refusal.Text(),
+		ID: r.id, Model: r.model, Finish: r.finish, Usage: r.usage,
+		Unclear: r.text.IsUnclear() || r.refusal.IsUnclear() || r.calls.isUnclear(),
 	}
 }

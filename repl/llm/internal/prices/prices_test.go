@@ -19,7 +19,6 @@ func TestPricesAreLookedUpByPattern(t *testing.T) {
 		"openai/gpt-4.1":                       0.75*2 + 0.25*0.5 + 8,
 		"openai/gpt-6-sol":                     0.75*4 + 0.25*0.4 + 15, // the rate for long prompts
 		"openai/gpt-4o-mini":                   0.75*0.15 + 0.25*0.075 + 0.6,
-		"ollama/llama3.2":                      0,
 	} {
 		t.Run(name, func(t *testing.T) {
 			used := llm.Usage{InputTokens: 1e6, OutputTokens: 1e6, CachedTokens: 250_000}

@@ -23,5 +23,6 @@ func Or(facts, others llm.Facts) llm.Facts {
 		Window:    cmp.Or(facts.Window, others.Window),
 		MaxOutput: cmp.Or(facts.MaxOutput, others.MaxOutput),
 		Unlisted:  facts.Unlisted || others.Unlisted,
+		Local:     facts.Local || others.Local,
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // The decoder's error messages, which name Go types.
 var (
-	unknownKey = lazyregexp.New(`^(line \d+: )field (.+) not found in type \S+$`)
+	unknownKey = lazyregexp.New(`(?s)^(line \d+: )field (.+) not found in type .+$`)
 	wrongKind  = lazyregexp.New("(?s)^(line \\d+: )cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.+)$")
 )
 

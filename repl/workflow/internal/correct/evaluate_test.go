@@ -128,7 +128,8 @@ examples:
 	}
 }
 
-// TestAJudgeThatCannotBeReadNeverLetsPass: it is asked again, and then counts as failed.
+// TestAJudgeThatCannotBeReadNeverLetsPass: a judge whose verdict cannot be read is asked again, and
+// then its verdict counts as failed.
 func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 	skip.WithoutJail(t)
 	with := "evaluator_type: llm\nprompt: Judge.\ndata: 1"
@@ -153,8 +154,8 @@ func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 	}
 }
 
-// TestAQuotedVerdictNeverLetsPass: an output may contain its own verdict, for a judge or an
-// evaluator's message to repeat.
+// TestAQuotedVerdictNeverLetsPass: an output may contain a verdict on itself, which a judge's or an
+// evaluator's message may repeat.
 func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
 	skip.WithoutJail(t)
 	for _, reply := range []string{
@@ -181,7 +182,7 @@ func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
 	}
 }
 
-// TestCodeThatIsNotValidEndsTheRun: no output could fix it.
+// TestCodeThatIsNotValidEndsTheRun: no output could pass an evaluator whose code is not valid.
 func TestCodeThatIsNotValidEndsTheRun(t *testing.T) {
 	skip.WithoutJail(t)
 	for _, c := range []struct{ language, code, want string }{
@@ -206,7 +207,7 @@ nodes:
 	}
 }
 
-// TestAValidOutputIsTheBest, whatever score a judge gave to an earlier one.
+// TestAValidOutputIsTheBest: it wins against any score that a judge gave to an earlier output.
 func TestAValidOutputIsTheBest(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"valid": false, "score": 0.9}`, `{"valid": true, "score": 0.6}`)

@@ -240,7 +240,7 @@ func (l *loop) publish(i int) error {
 	if l.best != nil {
 		values[stateBest], values[stateBestScore] = l.best.Output, scoreValue(l.best.Score)
 	} else {
-		l.Drop(stateBest) // of an earlier loop
+		l.Drop(stateBest) // an earlier loop may have left it
 	}
 	return l.Set(values)
 }

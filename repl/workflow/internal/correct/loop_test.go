@@ -225,10 +225,10 @@ func TestOnFailureStrategies(t *testing.T) {
 	}
 }
 
-// TestIterationsAreToldAndRecorded: each attempt is a turn of its node.
+// TestIterationsAreReportedAndRecorded: each attempt is a turn of its node.
 //
 // Source 004, repl/workflow/internal/correct/loop.go: Full iteration history tracking.
-func TestIterationsAreToldAndRecorded(t *testing.T) {
+func TestIterationsAreReportedAndRecorded(t *testing.T) {
 	cfg, _ := config(t, `{"b": 1}`, `{"a": 1}`)
 	cfg.Trace = filepath.Join(t.TempDir(), "trace")
 	var told []string

@@ -85,8 +85,8 @@ func TestTheBestAttemptHasTheWantedType(t *testing.T) {
 	}
 }
 
-// TestWithoutAnyValueThereIsNoBestAttempt: state.get("reflection_best", default) then returns
-// the default, even after a loop that had one.
+// TestWithoutAnyValueThereIsNoBestAttempt: state.get("reflection_best", default) then returns the
+// default, even if an earlier loop had a best attempt.
 //
 // Source 004, repl/workflow/internal/correct/score.go: Graceful degradation:
 // state.get("reflection_best", {}) works if no output has a value.
@@ -144,7 +144,7 @@ func TestAJudgeAlwaysSeesTheOutput(t *testing.T) {
 	}
 }
 
-// TestFailuresNameTheirIteration, in addition to the file and the node.
+// TestFailuresNameTheirIteration: they also name the file and the node.
 func TestFailuresNameTheirIteration(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, "{}")

@@ -112,7 +112,7 @@ func verdictOf(value any, contract *schema.Contract) (Verdict, error) {
 	return readVerdict(raw, violations, err)
 }
 
-// readVerdict makes a verdict of a value that was checked against the contract.
+// readVerdict makes a verdict from a value that was checked against the contract.
 func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err

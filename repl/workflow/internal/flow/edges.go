@@ -10,7 +10,7 @@ const (
 
 var edgeKeys = []string{"from", "to", "type"}
 
-// oneLine tells the author of a file which edges are valid.
+// oneLine is the message about invalid edges.
 const oneLine = "edges must form one line without branches or loops"
 
 // orderNodes puts the nodes in the order of a file's edges, which must form one line through all

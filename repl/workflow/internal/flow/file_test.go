@@ -156,8 +156,8 @@ func TestAReportHasTwentyProblemsAtMost(t *testing.T) {
 	}
 }
 
-// FuzzParse parses random files. Whatever is accepted stays within its bounds, and problems have
-// positions.
+// FuzzParse parses random files. An accepted file stays within its bounds, and each problem has a
+// position.
 func FuzzParse(f *testing.F) {
 	f.Add(
 		[]byte(

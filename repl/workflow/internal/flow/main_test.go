@@ -20,6 +20,7 @@ type asked struct {
 	mu       sync.Mutex
 	requests []llm.Request
 	answer   func(r llm.Request) (string, error)
+	finish   string // the finish reason of all replies; empty if they are whole
 }
 
 func (a *asked) Resolve(name string) (llm.Model, error) {
@@ -32,7 +33,7 @@ func (a *asked) Resolve(name string) (llm.Model, error) {
 			defer a.mu.Unlock()
 			a.requests = append(a.requests, r)
 			text, err := a.answer(r)
-			return llm.Response{Text: text}, err
+			return llm.Response{Text: text, Finish: a.finish}, err
 		}),
 	}, nil
 }

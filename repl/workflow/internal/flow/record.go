@@ -23,7 +23,7 @@ const root = "0"
 // record was last written.
 type place struct {
 	node  string // in the tree
-	turn  int    // of a loop, from 1; 0 outside of a loop
+	turn  int    // a loop's turn, from 1; 0 outside of a loop
 	begun time.Time
 	trace *record.Trace
 

@@ -109,7 +109,7 @@ type Run struct {
 	result any
 
 	trace     *record.Trace
-	unwritten error // of the nodes' records
+	unwritten error // why records of nodes could not be written
 }
 
 // NewRun returns a run without a file, for using actions from Go. Its initial State is state. It

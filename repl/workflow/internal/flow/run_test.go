@@ -167,6 +167,8 @@ func TestHowRunsEnd(t *testing.T) {
 	}}
 	ask := "nodes:\n  - name: n\n    uses: llm.call\n    with: {prompt: hi}\n"
 	run := func(code string) string { return "nodes:\n  - name: n\n    run: |\n      " + code + "\n" }
+	cut := says("one, two and th")
+	cut.finish = llm.FinishLength
 	small := config(says("x"))
 	small.Budget = ledger.Budget{Calls: 1}
 	limited := config(says("x"))
@@ -178,6 +180,7 @@ func TestHowRunsEnd(t *testing.T) {
 		says   string
 	}{
 		"done": {run("return None"), config(nil), flow.StatusDone, ""},
+		"cut":  {ask, config(cut), ledger.StatusFailed, "the limit of tokens cut the reply"},
 		"budget": {ask + "  - name: m\n    uses: llm.call\n" +
 			"    with: {prompt: hi}\n", small, ledger.StatusPartial, "budget of 1 calls is used up"},
 		"raised": {

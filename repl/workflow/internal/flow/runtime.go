@@ -185,7 +185,7 @@ func (r *Run) Ask(ctx context.Context, a calls.Ask) (llm.Response, error) {
 	response, err := r.caller.Complete(ctx, a)
 	r.replied(&a, response.Text)
 	if err == nil {
-		err = calls.CheckRefusal(a.Model, response)
+		err = calls.CheckWhole(a.Model, response)
 	}
 
 	return response, err

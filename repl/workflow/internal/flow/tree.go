@@ -46,7 +46,7 @@ type Tree struct {
 	// Text is the content of a Text.
 	Text string
 
-	scalar  any  // of Other: nil, bool or json.Number
+	scalar  any  // the value if kind is Other: nil, bool or json.Number
 	literal bool // a Text whose lines begin on the line after Line
 }
 

@@ -40,7 +40,7 @@ type pair struct {
 	exports   []wasmbin.Export
 	runtime   wazero.Runtime
 	theirs    api.Module
-	told      [2]maphash.Hash // of the calls to the host
+	told      [2]maphash.Hash // hashes of the calls to the host
 }
 
 // openPair loads the module at a path without its extension. original is the module with its
@@ -166,7 +166,7 @@ func (p *pair) close(ctx context.Context) error {
 
 func is32(kind api.ValueType) bool { return kind == api.ValueTypeI32 || kind == api.ValueTypeF32 }
 
-// tell records a call to the host, and leaves a result that depends on the parameters.
+// tell records a call to the host, and returns a result that depends on the parameters.
 func tell(told *maphash.Hash, name string, stack []uint64, params int, isResult32 bool) {
 	fmt.Fprintln(told, name, stack[:params])
 	result := uint64(len(name))

@@ -183,7 +183,7 @@ func checkGraph(t *testing.T, g callGraph) {
 	}
 }
 
-func TestAnEndWithoutItsBlockIsRefused(t *testing.T) {
+func TestUnmatchedEndsAreRefused(t *testing.T) {
 	for _, body := range [][]byte{{opEnd, opEnd}, {opElse, opEnd}} {
 		if _, err := unpaidCalls(append([]byte{0}, body...)); !errors.Is(err, errNesting) {
 			t.Errorf("%x: %v", body, err)
@@ -191,8 +191,8 @@ func TestAnEndWithoutItsBlockIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzCode passes arbitrary code to the functions that insert payments. Whatever they accept,
-// wazero must accept afterwards if it accepted it before.
+// FuzzCode passes arbitrary code to the functions that insert payments. If they accept code that
+// wazero accepts, wazero must accept the result, too.
 func FuzzCode(f *testing.F) {
 	f.Add(countdown)
 	f.Add(slices.Concat(once, call(0), []byte{opEnd}))

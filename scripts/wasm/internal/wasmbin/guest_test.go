@@ -33,7 +33,7 @@ func TestAsGuest(t *testing.T) {
 	}
 }
 
-// TestAsGuestAddsAMemory to a module without one, before the globals.
+// TestAsGuestAddsAMemory: a module without a memory receives one, before the globals.
 func TestAsGuestAddsAMemory(t *testing.T) {
 	m := parse(t, module(countdown))
 	m.Sections = slices.DeleteFunc(m.Sections, func(s Section) bool { return s.ID == SectionMemory })

@@ -27,7 +27,7 @@ const (
 	opI64Add       = 0x7c
 	opI64Sub       = 0x7d
 	opI64Shl       = 0x86
-	opI64ExtendU   = 0xad // of an i32
+	opI64ExtendU   = 0xad // extends an i32
 	opPrefix       = 0xfc
 	emptyType      = 0x40
 )

@@ -121,7 +121,7 @@ func readGlobal(r *reader) Global {
 	return g
 }
 
-// DataSegment is the place of one segment of the data section.
+// DataSegment describes where one segment of the data section is.
 type DataSegment struct {
 	// Passive segments are copied by the code rather than at the start.
 	Passive bool

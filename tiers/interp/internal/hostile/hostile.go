@@ -26,7 +26,7 @@ const (
 	Hangs  = "hangs"
 	Grows  = "grows"
 	Floods = "floods"
-	// Deadlocks is what the Go runtime prints when it ends a process in which all goroutines
+	// Deadlocks is the message of the Go runtime when it ends a process in which all goroutines
 	// wait. With cgo it cannot detect this, and the process hangs.
 	Deadlocks = "deadlock!"
 )

@@ -180,7 +180,7 @@ func TestSnippetsHarmABareInterpreter(t *testing.T) {
 				bareEnv + "=" + string(s.Language()), "ZONEINFO=" + dir, "RLM_SECRET=" + Secret,
 				"PATH=/usr/bin:/bin", "GOTRACEBACK=none",
 			}
-			wall := 30 * time.Second // what ends by itself may take its time
+			wall := 30 * time.Second // ample for a snippet that ends by itself
 			want := harm.Kind(s.Harm)
 			if s.Harm == Deadlocks {
 				want = harm.Hangs

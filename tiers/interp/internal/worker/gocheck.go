@@ -17,8 +17,8 @@ type goNames struct {
 	packages map[string]string // import paths, by their local names
 	types    map[string]bool
 	methods  map[string]bool // with a pointer receiver
-	results  map[string]int  // of functions: the number of results, plus one
-	from     map[string]int  // of functions: the snippet that declared them
+	results  map[string]int  // number of a function's results, plus one
+	from     map[string]int  // the snippet that declared a function
 	wrapped  int             // functions generated so far for statements
 	// constants are the top-level names with their values, and other names without a value.
 	constants map[string]types.Object
@@ -43,8 +43,8 @@ func emptyGoNames() *goNames {
 // goCheck finds code that the interpreter cannot run or runs incorrectly.
 type goCheck struct {
 	src    *goSource
-	known  *goNames // of earlier snippets
-	own    *goNames // of this snippet
+	known  *goNames // names of earlier snippets
+	own    *goNames // names of this snippet
 	local  map[string]bool
 	impure string
 	weighs bool // it may have constants that the compiler rejects

@@ -237,7 +237,7 @@ func compiled(t *testing.T, source string) string {
 type frames struct{ out *bytes.Buffer }
 
 func (f frames) Write(b []byte) (int, error) {
-	const head = 5 + 4 // of the frame, and the request's number
+	const head = 5 + 4 // the frame's head, and the request's number
 	if b[4] == wire.KindRequest && b[head] == 'o' {
 		f.out.Write(b[head+2:])
 	}

@@ -15,7 +15,7 @@ import (
 
 // goPlan is a snippet cut into units for the interpreter: all declarations, or one statement.
 type goPlan struct {
-	number   int // of the snippet
+	number   int // the snippet's number
 	chunks   []goChunk
 	own      *goNames // the names that the snippet declares
 	imported map[string]bool

@@ -13,7 +13,7 @@ import (
 type pyCheck struct {
 	vars    map[string]*pyType
 	fixed   map[string]bool      // names that snippets cannot bind: see pySession
-	bound   []map[string]*pyType // of comprehensions
+	bound   []map[string]*pyType // variables of comprehensions
 	loops   int
 	over    []*pyType    // the lists over which the enclosing loops run
 	clashes [][2]*pyType // the list over which a loop runs, and the list that its body changes

@@ -4,7 +4,7 @@ package worker
 type pyKind int
 
 const (
-	pyUnknown pyKind = iota // of an empty list's elements, until an operation decides
+	pyUnknown pyKind = iota // the type of an empty list's elements, until an operation decides
 	pyInt
 	pyBool
 	pyStr
@@ -18,8 +18,8 @@ const (
 // be the same object share a type node; this shows the check which lists a loop must not change.
 type pyType struct {
 	kind pyKind
-	elem *pyType // of lists and iterables
-	of   *pyType // of enumerate: the list over which it runs
+	elem *pyType // element type of lists and iterables
+	of   *pyType // for enumerate: the list over which it runs
 	same *pyType // the node into which this one was merged
 }
 

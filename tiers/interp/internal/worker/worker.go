@@ -121,7 +121,7 @@ func (w *worker) obey(order wire.Order) error {
 
 // ending is how a snippet ended.
 type ending struct {
-	code      int // of package wire
+	code      int // a code of package wire
 	exception *run.Exception
 	report    Report
 }
@@ -137,7 +137,8 @@ type Report struct {
 	// IsDirty reports that the namespace no longer matches the session's history. The host
 	// must replace the worker.
 	IsDirty bool `json:"dirty"`
-	// Impure is why another run of the snippet may have a different result; empty if it cannot.
+	// Impure is the reason why another run of the snippet may have a different result; empty if it
+	// cannot.
 	Impure string `json:"impure"`
 }
 

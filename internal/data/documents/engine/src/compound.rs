@@ -8,7 +8,7 @@ use office_oxide::cfb::CfbReader;
 
 use crate::problem::Problem;
 use crate::text::{Text, shorten};
-use crate::{html, mail, office};
+use crate::{html, mail, office, rtf, tnef};
 
 type Compound = CfbReader<Cursor<Vec<u8>>>;
 
@@ -64,12 +64,16 @@ fn read_message(
     }
     text.block(&header)?;
 
-    if let Some(body) = find_text(file, folder, "1000") {
+    let body = find_text(file, folder, "1000").filter(|body| !body.trim().is_empty());
+    if let Some(body) = body {
         text.block(&body)?;
     } else if let Some(page) = find(file, folder, "1013", "0102") {
         html::append(&html::decode(&page), text)?;
-    } else if find(file, folder, "1009", "0102").is_some() {
-        text.warn("the message is compressed RTF alone, which nobody reads");
+    } else if let Some(packed) = find(file, folder, "1009", "0102") {
+        match tnef::unpack_rtf(&packed) {
+            Some(unpacked) => rtf::append(&unpacked, text)?,
+            None => text.warn("the message is damaged RTF"),
+        }
     }
 
     // Attachments are numbered. Outlook leaves no gaps, other programs may.

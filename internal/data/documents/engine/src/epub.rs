@@ -34,7 +34,8 @@ pub fn read(mut package: Package, text: &mut Text) -> Result<(), Problem> {
     for href in &book.chapters {
         let name = resolve(folder, href);
         let chapter = read_member(&mut package, &name, text);
-        let markdown = match chapter.and_then(|data| html::to_markdown(&html::decode(&data))) {
+        let page = chapter.map(|data| html::expand_empty(&html::decode(&data)));
+        let markdown = match page.and_then(|page| html::to_markdown(&page)) {
             Ok(markdown) => markdown,
             Err(problem) if problem.kind == Kind::TooLarge => return Err(problem),
             Err(problem) => {

@@ -2,7 +2,10 @@
 
 use std::io::{self, Read};
 
+#[cfg(not(test))]
 use crate::guest::{read, write};
+#[cfg(test)]
+use crate::tests::{read, write};
 
 /// The bytes of the document.
 pub struct Input;

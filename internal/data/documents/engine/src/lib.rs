@@ -3,23 +3,48 @@
 //!
 //! The module reads the document with the host's `read` and writes the text with `write`.
 
+mod accents;
 mod compound;
+mod css;
 mod epub;
-#[path = "../../../rustmodule/guest.rs"]
+mod formats;
+#[path = "../../../../machine/rustmodule/formulas.rs"]
+mod formulas;
+mod grid;
+#[path = "../../../../machine/rustmodule/guest.rs"]
 mod guest;
 mod host;
 mod html;
 mod mail;
+mod math;
+mod mime;
 mod notebook;
 mod office;
 mod opendocument;
 mod package;
+mod pages;
 mod pdf;
 mod problem;
+mod reading;
+mod rows;
 mod rtf;
+mod sheets;
+mod slides;
+mod spelled;
+mod spreadsheetml;
+#[cfg(test)]
+mod tests;
 mod text;
-#[path = "../../../rustmodule/xlsb.rs"]
+mod tnef;
+#[path = "../../../../machine/rustmodule/tokens.rs"]
+mod tokens;
+mod unseen;
+mod visible;
+mod wraps;
+#[path = "../../../../machine/rustmodule/xlsb.rs"]
 mod xlsb;
+#[path = "../../../../machine/rustmodule/xmlbook.rs"]
+mod xmlbook;
 
 use std::io::{BufReader, Read};
 
@@ -76,6 +101,8 @@ fn convert(kind: &str, data: Vec<u8>, text: &mut Text, depth: usize) -> Result<(
         "eml" => mail::read(&data, text, depth),
         "html" => html::read(&data, text),
         "ipynb" => notebook::read(&data, text),
+        "tnef" => tnef::read(&data, text, depth),
+        "spreadsheetml" => spreadsheetml::read(&data, text),
         _ => Err(Problem::unsupported("nobody reads this kind of document")),
     }
 }
@@ -88,7 +115,8 @@ fn find_kind(name: &str, data: &[u8]) -> &'static str {
         [b'P', b'K', 3, 4, ..] if package::is_document(data) => "zip",
         [0xd0, 0xcf, 0x11, 0xe0, ..] => "ole",
         [b'{', b'\\', b'r', b't', b'f', ..] => "rtf",
-        _ if name.ends_with(".eml") => "eml",
+        _ if tnef::is_tnef(data) => "tnef",
+        _ if name.ends_with(".eml") || name.ends_with(".mht") => "eml",
         _ if name.ends_with(".html") || name.ends_with(".htm") => "html",
         _ if name.ends_with(".ipynb") => "ipynb",
         _ => "",

@@ -51,7 +51,12 @@ fn read_cell(cell: &Value, language: &str, text: &mut Text) -> Result<(), Proble
 
 fn read_output(output: &Value, text: &mut Text) -> Result<(), Problem> {
     if let Some(name) = output["ename"].as_str() {
-        return text.block(&fence(&format!("{name}: {}", join(&output["evalue"])), ""));
+        let error = format!("{name}: {}", join(&output["evalue"]));
+        let lines = output["traceback"].as_array().into_iter().flatten();
+        let lines = lines.filter_map(Value::as_str).map(strip_colours).collect::<Vec<_>>().join("\n");
+        let is_named = lines.contains(error.trim());
+        let whole = if is_named { lines } else { format!("{lines}\n{error}") };
+        return text.block(&fence(whole.trim_start_matches('\n'), ""));
     }
     let data = if output["data"].is_object() { &output["data"] } else { output };
     let find = |names: [&str; 2]| names.iter().map(|n| join(&data[*n])).find(|t| !t.is_empty());
@@ -78,6 +83,17 @@ fn join(value: &Value) -> String {
         Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
         _ => String::new(),
     }
+}
+
+/// A text without the escapes of terminals, such as `ESC[0;31m`.
+fn strip_colours(text: &str) -> String {
+    let mut pieces = text.split("\u{1b}[");
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let is_end = |c: char| ('@'..='~').contains(&c);
+        out += piece.split_once(is_end).map_or("", |(_, rest)| rest);
+    }
+    out
 }
 
 /// A block of code, with a fence that does not occur in it.

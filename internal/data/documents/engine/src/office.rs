@@ -1,4 +1,4 @@
-//! Word, Excel and PowerPoint, of today and before 2007.
+//! Word, Excel and PowerPoint, of today and before 2007. Their sheets are in `sheets.rs`.
 
 use std::io::{Cursor, Read, Seek};
 
@@ -8,6 +8,7 @@ use office_oxide::{Document, DocumentFormat, OfficeError};
 use zip::ZipArchive;
 
 use crate::problem::Problem;
+use crate::sheets;
 use crate::text::{Text, count};
 
 /// Finds the format by the main part of a package.
@@ -22,6 +23,11 @@ pub fn find_format<R: Read + Seek>(package: &ZipArchive<R>) -> Option<DocumentFo
 }
 
 pub fn read(data: Vec<u8>, format: DocumentFormat, text: &mut Text) -> Result<(), Problem> {
+    match format {
+        DocumentFormat::Xlsx => return sheets::read_new(data, text),
+        DocumentFormat::Xls => return sheets::read_old(data, text),
+        _ => {}
+    }
     let mut options = ParseOptions::default();
     options.limits.package_bytes = text.room;
     options.limits.part_bytes = text.room;
@@ -36,21 +42,16 @@ pub fn read(data: Vec<u8>, format: DocumentFormat, text: &mut Text) -> Result<()
         text.warn("the end of the text is missing");
     }
 
-    let title = metadata.title.clone().filter(|title| !title.trim().is_empty());
-    let about = describe(metadata.format, &sections);
-    text.describe(&match title {
-        Some(title) => format!("{about}: {}", title.trim()),
-        None => about,
-    })?;
+    text.describe(&describe(&metadata, &sections))?;
     for section in sections {
         read_section(&metadata, section, text)?;
     }
     Ok(())
 }
 
-/// "Excel workbook, 2 sheets (Sales, Costs)".
-fn describe(format: DocumentFormat, sections: &[Section]) -> String {
-    match format {
+/// "Excel workbook, 2 sheets (Sales, Costs): Its title".
+pub fn describe(metadata: &Metadata, sections: &[Section]) -> String {
+    let about = match metadata.format {
         DocumentFormat::Docx | DocumentFormat::Doc => "Word document".to_owned(),
         DocumentFormat::Pptx | DocumentFormat::Ppt => {
             format!("PowerPoint presentation, {}", count(sections.len(), "slide"))
@@ -61,26 +62,26 @@ fn describe(format: DocumentFormat, sections: &[Section]) -> String {
             let sheets = count(sections.len(), "sheet");
             format!("Excel workbook, {sheets} ({})", names.join(", "))
         }
+    };
+    match metadata.title.as_deref().map(str::trim) {
+        Some(title) if !title.is_empty() => format!("{about}: {title}"),
+        _ => about,
     }
 }
 
 fn read_section(metadata: &Metadata, mut section: Section, text: &mut Text) -> Result<(), Problem> {
-    let noun = match metadata.format {
-        DocumentFormat::Docx | DocumentFormat::Doc => "",
-        DocumentFormat::Pptx | DocumentFormat::Ppt => "slide",
-        DocumentFormat::Xlsx | DocumentFormat::Xls => "sheet",
-    };
-    if !noun.is_empty() {
+    let has_slides = matches!(metadata.format, DocumentFormat::Pptx | DocumentFormat::Ppt);
+    if has_slides {
         let title = section.title.take().unwrap_or_default();
         let hidden = if section.hidden { " (hidden)" } else { "" };
-        text.part(noun, &format!("{title}{hidden}"))?;
+        text.part("slide", &format!("{title}{hidden}"))?;
     }
     let whole = DocumentIR { metadata: metadata.clone(), sections: vec![section] };
     let markdown = whole.to_markdown();
-    if noun.is_empty() { text.sections(&markdown) } else { text.block(&markdown) }
+    if has_slides { text.block(&markdown) } else { text.sections(&markdown) }
 }
 
-fn explain(error: OfficeError) -> Problem {
+pub fn explain(error: OfficeError) -> Problem {
     let message = error.to_string();
     let lower = message.to_lowercase();
     if lower.contains("encrypted") || lower.contains("password") {

@@ -1,20 +1,28 @@
 //! OpenDocument: texts, spreadsheets and presentations, as LibreOffice writes them.
 
+use std::collections::HashSet;
+
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 
+use crate::grid::Grid;
 use crate::package::{Package, read_member};
 use crate::problem::Problem;
-use crate::text::{Text, cell, count, find_split};
+use crate::sheets::write_table;
+use crate::text::{Text, count, find_split};
+use crate::unseen::Unseen;
 
 /// Cells and rows that repeat are written out up to these numbers. Sheets end with repeats that
 /// fill them to their last row and column, but those are empty.
-const MOST_REPEATED_CELLS: usize = 1 << 10;
+const MOST_REPEATED_CELLS: usize = 1 << 14;
 const MOST_REPEATED_ROWS: usize = 1 << 14;
 
+/// More columns that are hidden at once are the end of the sheet.
+const MOST_HIDDEN_COLUMNS: usize = 1 << 10;
+
 /// What a cell of a table costs besides its text, in bytes.
-const CELL: usize = size_of::<String>();
+const CELL: usize = 2 * size_of::<String>();
 
 /// Elements that lie deeper are an error.
 const DEEPEST: usize = 1 << 10;
@@ -35,38 +43,54 @@ pub fn read(mut package: Package, kind: &str, text: &mut Text) -> Result<(), Pro
         ("OpenDocument drawing", "page")
     };
 
+    let mut hidden = HashSet::new();
     let split = if noun.is_empty() {
         text.describe(name)?;
         find_split(find_levels(&content)?.into_iter())
     } else {
-        text.describe(&format!("{name}, {}", count_parts(&content, noun)?))?;
+        let (number, found) = count_parts(&content, noun)?;
+        hidden = found;
+        text.describe(&format!("{name}, {}", count(number, noun)))?;
         None
     };
     if split.is_some() {
         text.section("");
     }
-    Walker {
+    let mut walker = Walker {
         noun,
         split,
         text,
+        hidden,
+        unseen: Unseen::default(),
         open: Vec::new(),
         lists: 0,
         tables: Vec::new(),
         headings: Vec::new(),
         links: Vec::new(),
-    }
-    .walk(&content)
+    };
+    walker.walk(&content)?;
+    walker.unseen.tell(", shown instead of it", walker.text);
+    Ok(())
 }
 
-/// "2 sheets" or "3 slides".
-fn count_parts(content: &[u8], noun: &str) -> Result<String, Problem> {
+/// The number of sheets or slides, and the styles of sheets that are hidden.
+fn count_parts(content: &[u8], noun: &str) -> Result<(usize, HashSet<String>), Problem> {
     let element: &str = if noun == "sheet" { "table:table" } else { "draw:page" };
     let mut reader = Reader::from_reader(content);
     let mut number = 0;
+    let mut style = String::new();
+    let mut hidden = HashSet::new();
     loop {
         match reader.read_event()? {
-            Event::Start(e) | Event::Empty(e) if e.name().as_ref() == element => number += 1,
-            Event::Eof => return Ok(count(number, noun)),
+            Event::Start(e) | Event::Empty(e) => match e.name().as_ref() {
+                name if name == element => number += 1,
+                "style:style" => style = value(&e, "style:name"),
+                "style:table-properties" if value(&e, "table:display") == "false" => {
+                    hidden.insert(style.clone());
+                }
+                _ => {}
+            },
+            Event::Eof => return Ok((number, hidden)),
             _ => {}
         }
     }
@@ -95,6 +119,9 @@ struct Walker<'a> {
     /// The level of the headings that begin a part.
     split: Option<usize>,
     text: &'a mut Text,
+    /// The styles of hidden sheets.
+    hidden: HashSet<String>,
+    unseen: Unseen,
     /// The text of the paragraphs that are open: notes lie in paragraphs.
     open: Vec<String>,
     /// How many lists are open.
@@ -108,13 +135,24 @@ struct Walker<'a> {
 /// A table whose rows are read.
 #[derive(Default)]
 struct Table {
-    rows: Vec<Vec<String>>,
-    row: Vec<String>,
+    name: String,
+    /// How many paragraphs are open around it.
+    around: usize,
+    /// Whether it is a sheet, whose rows and columns keep their numbers.
+    is_sheet: bool,
+    /// The rows by their numbers, and their cells by their columns.
+    rows: Vec<(usize, Vec<(usize, String)>)>,
+    next_row: usize,
+    row: Vec<(usize, String)>,
+    next_column: usize,
     cell: Vec<String>,
+    /// The value of the cell, for programs that save no text beside it.
+    value: String,
+    /// Whether a cell that spans several lies over this one.
+    is_covered: bool,
+    is_row_hidden: bool,
     row_repeats: usize,
     cell_repeats: usize,
-    empty_rows: usize,
-    empty_cells: usize,
 }
 
 impl Walker<'_> {
@@ -181,19 +219,39 @@ impl Walker<'_> {
                 self.text.part(self.noun, &value(e, "draw:name"))?
             }
             "table:table" => {
-                if self.noun == "sheet" && self.tables.is_empty() {
-                    self.text.part("sheet", &value(e, "table:name"))?;
+                let is_sheet = self.noun == "sheet" && self.tables.is_empty();
+                let name = value(e, "table:name");
+                if is_sheet {
+                    let is_hidden = self.hidden.contains(&value(e, "table:style-name"));
+                    let hidden = if is_hidden { " (hidden)" } else { "" };
+                    self.text.part("sheet", &format!("{name}{hidden}"))?;
                 }
-                self.tables.push(Table::default());
+                let around = self.open.len();
+                self.tables.push(Table { name, around, is_sheet, ..Table::default() });
             }
             "table:table-row" => {
                 if let Some(table) = self.tables.last_mut() {
                     table.row_repeats = number(e, "table:number-rows-repeated");
+                    table.is_row_hidden = is_hidden(e);
                 }
             }
-            "table:table-cell" | "table:covered-table-cell" => {
+            // Up to the last column of all, nothing is hidden but the end of the sheet.
+            "table:table-column" if is_hidden(e) => {
+                let repeats = number(e, "table:number-columns-repeated");
+                if repeats < MOST_HIDDEN_COLUMNS {
+                    self.unseen.columns += repeats;
+                }
+            }
+            name @ ("table:table-cell" | "table:covered-table-cell") => {
                 if let Some(table) = self.tables.last_mut() {
+                    table.is_covered = name == "table:covered-table-cell";
                     table.cell_repeats = number(e, "table:number-columns-repeated");
+                    table.value = find_value(e);
+                    let formula = value(e, "table:formula");
+                    if !formula.is_empty() && value(e, "office:value-type").is_empty() {
+                        self.unseen.formulas += 1;
+                        table.value = formula;
+                    }
                 }
             }
             _ => {}
@@ -236,12 +294,16 @@ impl Walker<'_> {
             }
             "table:table-row" => {
                 if let Some(table) = self.tables.last_mut() {
+                    let is_filled = table.row.iter().any(|(_, text)| !text.is_empty());
+                    if table.is_row_hidden && is_filled {
+                        self.unseen.rows = self.unseen.rows.saturating_add(table.row_repeats);
+                    }
                     table.finish_row(self.text)?;
                 }
             }
             "table:table" => {
                 let table = self.tables.pop().unwrap_or_default();
-                self.finish(table.render())?;
+                self.finish_table(table)?;
             }
             _ => {}
         }
@@ -249,19 +311,50 @@ impl Walker<'_> {
     }
 
     fn write(&mut self, text: &str) {
-        if let Some(paragraph) = self.open.last_mut() {
+        if let Some(paragraph) = self.find_paragraph() {
             paragraph.push_str(text);
         }
     }
 
+    /// Puts a table where it belongs. A cell holds no table in Markdown, but lines.
+    fn finish_table(&mut self, table: Table) -> Result<(), Problem> {
+        if table.is_sheet {
+            return table.write(self.text);
+        }
+        let grid = table.to_grid();
+        if grid.is_blank() {
+            return Ok(());
+        }
+        let is_inner = !self.tables.is_empty();
+        if let Some(paragraph) = self.find_paragraph() {
+            // A frame in a paragraph has a table.
+            let (end, lines) =
+                if is_inner { ("\n", grid.to_lines()) } else { ("\n\n", grid.to_markdown()) };
+            *paragraph += &format!("{end}{lines}{end}");
+            return Ok(());
+        }
+        match self.tables.last_mut() {
+            Some(around) => around.cell.push(grid.to_lines()),
+            None => self.text.block(&grid.to_markdown())?,
+        }
+        Ok(())
+    }
+
+    /// The paragraph that is open, within the cell if one is open.
+    fn find_paragraph(&mut self) -> Option<&mut String> {
+        let around = self.tables.last().map_or(0, |table| table.around);
+        self.open.get_mut(around..)?.last_mut()
+    }
+
     /// Puts a block where it belongs: into a paragraph around it, a cell, or the text.
     fn finish(&mut self, block: String) -> Result<(), Problem> {
-        if let Some(paragraph) = self.open.last_mut() {
+        if let Some(paragraph) = self.find_paragraph() {
             paragraph.push_str(&block);
             return Ok(());
         }
         if let Some(table) = self.tables.last_mut() {
-            table.cell.push(block);
+            // The cells of a sheet are escaped when it is written.
+            table.cell.push(if table.is_sheet { block } else { block.replace('\\', "\\\\") });
             return Ok(());
         }
         if self.lists == 0 || block.trim().is_empty() {
@@ -274,59 +367,61 @@ impl Walker<'_> {
 
 impl Table {
     fn finish_cell(&mut self, text: &mut Text) -> Result<(), Problem> {
-        let found = cell(&std::mem::take(&mut self.cell).join("\n"));
-        if found.is_empty() {
-            self.empty_cells = self.empty_cells.saturating_add(self.cell_repeats);
+        let mut found = std::mem::take(&mut self.cell).join("\n");
+        let value = std::mem::take(&mut self.value);
+        if found.trim().is_empty() {
+            found = value;
+        }
+        let column = self.next_column;
+        self.next_column = column.saturating_add(self.cell_repeats);
+        if found.trim().is_empty() && (self.is_sheet || self.is_covered) {
             return Ok(());
         }
-        // Cells behind the last one that is not empty are left out.
-        let empty = self.empty_cells.min(MOST_REPEATED_CELLS);
-        self.row.extend(std::iter::repeat_n(String::new(), empty));
-        self.empty_cells = 0;
-        let repeats = self.cell_repeats.min(MOST_REPEATED_CELLS);
+        if column >= MOST_REPEATED_CELLS {
+            text.warn(format!("cells right of column {MOST_REPEATED_CELLS} are left out"));
+            return Ok(());
+        }
+        let repeats = self.cell_repeats.min(MOST_REPEATED_CELLS - column);
         text.charge((repeats.saturating_sub(1) * (found.len() + CELL)) as u64)?;
-        self.row.extend(std::iter::repeat_n(found, repeats));
+        self.row.extend((column..column + repeats).map(|column| (column, found.clone())));
         Ok(())
     }
 
     fn finish_row(&mut self, text: &mut Text) -> Result<(), Problem> {
-        self.empty_cells = 0;
+        let number = self.next_row;
+        self.next_row = number.saturating_add(self.row_repeats);
+        self.next_column = 0;
         let row = std::mem::take(&mut self.row);
-        if row.is_empty() {
-            self.empty_rows = self.empty_rows.saturating_add(self.row_repeats);
+        if row.iter().all(|(_, text)| text.is_empty()) {
             return Ok(());
         }
-        let repeats = self.row_repeats;
-        if repeats.max(self.empty_rows) > MOST_REPEATED_ROWS {
+        if self.row_repeats > MOST_REPEATED_ROWS {
             text.warn(format!("a row that repeats is shown {MOST_REPEATED_ROWS} times at most"));
         }
-        let empty = self.empty_rows.min(MOST_REPEATED_ROWS);
-        self.rows.extend(std::iter::repeat_n(Vec::new(), empty));
-        self.empty_rows = 0;
-        let repeats = repeats.min(MOST_REPEATED_ROWS);
-        let length: usize = row.iter().map(|cell| cell.len() + CELL).sum();
+        let repeats = self.row_repeats.min(MOST_REPEATED_ROWS);
+        let length: usize = row.iter().map(|(_, cell)| cell.len() + CELL).sum();
         text.charge(repeats.saturating_sub(1) as u64 * length as u64)?;
-        self.rows.extend(std::iter::repeat_n(row, repeats));
+        self.rows.extend((0..repeats).map(|index| (number.saturating_add(index), row.clone())));
         Ok(())
     }
 
-    /// The table in Markdown. Its first row is the header.
-    fn render(&self) -> String {
-        let width = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let mut out = String::new();
-        for (index, row) in self.rows.iter().enumerate() {
-            for column in 0..width {
-                out.push_str("| ");
-                out.push_str(row.get(column).map_or("", String::as_str));
-                out.push(' ');
-            }
-            out.push_str("|\n");
-            if index == 0 {
-                out.push_str(&"| --- ".repeat(width));
-                out.push_str("|\n");
-            }
+    fn to_grid(&self) -> Grid {
+        let mut grid = Grid::default();
+        for (_, row) in &self.rows {
+            grid.begin_row();
+            row.iter().for_each(|(column, text)| grid.put(text, *column));
         }
-        out
+        grid.drop_blank_rows();
+        grid
+    }
+
+    /// Writes a sheet.
+    fn write(&self, text: &mut Text) -> Result<(), Problem> {
+        let rows = self.rows.iter().map(|(row, cells)| {
+            let cells = cells.iter().map(|(column, shown)| (*column as u32, shown.as_str()));
+            (u32::try_from(*row).unwrap_or(u32::MAX), cells.collect())
+        });
+        write_table(&self.name, rows.collect(), text, str::to_owned)
     }
 }
 
@@ -357,6 +452,23 @@ fn collapse(text: &str) -> String {
         }
     }
     out
+}
+
+/// The saved value of a cell, empty without it.
+fn find_value(e: &BytesStart) -> String {
+    let name = match value(e, "office:value-type").as_str() {
+        "float" | "percentage" | "currency" => "office:value",
+        "date" => "office:date-value",
+        "time" => "office:time-value",
+        "boolean" => "office:boolean-value",
+        "string" => "office:string-value",
+        _ => return String::new(),
+    };
+    value(e, name)
+}
+
+fn is_hidden(e: &BytesStart) -> bool {
+    matches!(value(e, "table:visibility").as_str(), "collapse" | "filter")
 }
 
 /// The value of an attribute, empty without it.

@@ -8,7 +8,7 @@ use zip::result::ZipError;
 
 use crate::problem::Problem;
 use crate::text::Text;
-use crate::{epub, office, opendocument, xlsb};
+use crate::{epub, office, opendocument, spelled, xlsb};
 
 /// A zip archive in memory.
 pub type Package = ZipArchive<Cursor<Vec<u8>>>;
@@ -17,8 +17,18 @@ pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
     let mut package = ZipArchive::new(Cursor::new(data)).map_err(explain)?;
     if let Some(format) = office::find_format(&package) {
         let data = match format {
-            DocumentFormat::Xlsx => xlsb::spell_out(package, text.room).map_err(explain)?,
-            _ => package.into_inner().into_inner(),
+            DocumentFormat::Xlsx => {
+                let (data, unseen) = xlsb::spell_out(package, text.room).map_err(explain)?;
+                let others = unseen.formulas - unseen.computed;
+                let shown = format!(
+                    ": {} computed here, {others} not simple enough, whose cells show the 0 that is \
+                     in the file",
+                    unseen.computed
+                );
+                unseen.tell(&shown, text);
+                data
+            }
+            _ => spelled::spell_out(package, text.room)?,
         };
         return office::read(data, format, text);
     }
@@ -53,7 +63,20 @@ pub fn read_member(
     Ok(data)
 }
 
-fn explain(error: ZipError) -> Problem {
+/// The bytes of a member, which take from a room; None if there is none that can be read.
+pub fn read_bounded(
+    package: &mut Package,
+    name: &str,
+    room: &mut u64,
+) -> Result<Option<Vec<u8>>, Problem> {
+    let Ok(member) = package.by_name(name) else { return Ok(None) };
+    let mut data = Vec::new();
+    let end = member.take(room.saturating_add(1)).read_to_end(&mut data);
+    *room = room.checked_sub(data.len() as u64).ok_or_else(Problem::too_large)?;
+    Ok(end.is_ok().then_some(data))
+}
+
+pub fn explain(error: ZipError) -> Problem {
     match error {
         ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => Problem::encrypted(),
         ZipError::Io(error) if error.kind() == ErrorKind::FileTooLarge => Problem::too_large(),

@@ -2,29 +2,39 @@
 
 use pdf_oxide::PdfDocument;
 use pdf_oxide::error::Error;
+use pdf_oxide::extractors::warnings::WarningCategory;
+use pdf_oxide::layout::TextChar;
 
 use crate::problem::Problem;
 use crate::text::{Text, count};
+use crate::{accents, pages, rows, wraps};
 
 /// A damaged file may claim any number of pages.
 const MOST_PAGES: usize = 100_000;
 
 pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
-    let document = PdfDocument::from_bytes(data).map_err(explain)?;
-    // Many files are encrypted with an empty password, so that anybody can read them.
-    if document.is_encrypted() && !document.authenticate(b"").map_err(explain)? {
-        return Err(Problem::encrypted());
-    }
+    let mut document = open(data.clone())?;
     let pages = document.page_count().map_err(explain)?;
     if pages > MOST_PAGES {
         return Err(Problem::unsupported(format!("it has more than {MOST_PAGES} pages")));
     }
 
+    if let Some(upright) = pages::turn(&document, data) {
+        let turned = open(upright);
+        if let Ok(turned) = turned
+            && turned.page_count().is_ok_and(|found| found == pages)
+        {
+            document = turned;
+        }
+    }
+
     text.describe(&format!("PDF, {}", count(pages, "page")))?;
     let (mut without_text, mut failed) = (Vec::new(), Vec::new());
+    let (mut outside, mut unknown) = (Vec::new(), Vec::new());
     let mut why = None; // the first page cannot be read
     for index in 0..pages {
         text.part("page", "")?;
+        let chars = document.extract_chars(index).unwrap_or_default();
         match document.extract_text(index) {
             Ok(page) if page.trim().is_empty() => match document.get_page_content_data(index) {
                 Ok(_) => without_text.push(index + 1),
@@ -33,12 +43,23 @@ pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
                     why.get_or_insert(error);
                 }
             },
-            Ok(page) => text.block(&page)?,
+            Ok(page) => {
+                if page.contains('\u{fffd}') {
+                    unknown.push(index + 1);
+                }
+                let page = rows::read(&document, index, &page).unwrap_or(page);
+                let page = accents::restore(page, &chars);
+                let page = wraps::separate(page, &chars);
+                text.block(&spell_out(&page))?;
+            }
             Err(Error::EncryptedPdf) => return Err(Problem::encrypted()),
             Err(error) => {
                 failed.push(index + 1);
                 why.get_or_insert(error);
             }
+        }
+        if lies_outside(&document, index, &chars) {
+            outside.push(index + 1);
         }
     }
 
@@ -57,7 +78,59 @@ pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
     if !failed.is_empty() {
         text.warn(format!("cannot read {}", list(&failed)));
     }
+    if !outside.is_empty() {
+        text.warn(format!("text outside the visible part of {} is left out", list(&outside)));
+    }
+    if !unknown.is_empty() {
+        text.warn(format!("fonts do not say what some signs mean on {}", list(&unknown)));
+    }
+    let all = document.structured_warnings();
+    if all.iter().any(|warning| warning.category == WarningCategory::OperatorCapExceeded) {
+        text.warn("a page draws too much, so its text is cut");
+    }
     Ok(())
+}
+
+fn open(data: Vec<u8>) -> Result<PdfDocument, Problem> {
+    let document = PdfDocument::from_bytes(data).map_err(explain)?;
+    // Many files are encrypted with an empty password, so that anybody can read them.
+    if document.is_encrypted() && !document.authenticate(b"").map_err(explain)? {
+        return Err(Problem::encrypted());
+    }
+    Ok(document)
+}
+
+/// Reports whether a page has text that lies outside what it shows. The text has it not.
+fn lies_outside(document: &PdfDocument, index: usize, chars: &[TextChar]) -> bool {
+    const TOLERANCE: f32 = 2.0; // that of pdf_oxide, in points
+    let Ok((left, bottom, right, top)) = document.get_page_visible_box(index) else { return false };
+    chars.iter().filter(|c| !c.char.is_whitespace()).any(|c| {
+        let b = &c.bbox;
+        b.x + b.width < left - TOLERANCE
+            || b.x > right + TOLERANCE
+            || b.y + b.height < bottom - TOLERANCE
+            || b.y > top + TOLERANCE
+    })
+}
+
+/// Writes ligatures as their letters, so that a search finds the words.
+fn spell_out(page: &str) -> String {
+    if !page.contains(|c| matches!(c, '\u{fb00}'..='\u{fb06}')) {
+        return page.to_owned();
+    }
+    let mut out = String::with_capacity(page.len());
+    for c in page.chars() {
+        match c {
+            '\u{fb00}' => out.push_str("ff"),
+            '\u{fb01}' => out.push_str("fi"),
+            '\u{fb02}' => out.push_str("fl"),
+            '\u{fb03}' => out.push_str("ffi"),
+            '\u{fb04}' => out.push_str("ffl"),
+            '\u{fb05}' | '\u{fb06}' => out.push_str("st"),
+            _ => out.push(c),
+        }
+    }
+    out
 }
 
 /// "page 3" or "pages 1-4, 7 and 12 more".

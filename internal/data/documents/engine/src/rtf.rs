@@ -2,11 +2,21 @@
 
 use encoding_rs::Encoding;
 
+use crate::grid::Grid;
 use crate::problem::Problem;
-use crate::text::{Text, cell};
+use crate::text::Text;
 
 /// Groups that lie deeper are an error.
 const DEEPEST: usize = 1 << 12;
+
+/// Tables that lie deeper in cells of others belong to these.
+const DEEPEST_TABLE: usize = 16;
+
+/// Edges of cells this close are the same, in twips: 6 points. Word moves them a little.
+const SAME_EDGE: i64 = 120;
+
+/// How far apart cells are whose edges the file does not give, in twips.
+const NO_EDGE: i64 = 1_440;
 
 /// Destinations whose content is no text that a reader sees.
 const HIDDEN: &[&str] = &[
@@ -49,6 +59,7 @@ const HIDDEN: &[&str] = &[
     "ftnsep",
     "ftnsepc",
     "aftnsep",
+    "nonesttables",
 ];
 
 /// What holds within a group.
@@ -62,6 +73,24 @@ struct Group {
     is_note: bool,
 }
 
+#[derive(Default)]
+struct Table {
+    /// The text of the cell that is open.
+    cell: String,
+    row: Vec<String>,
+    /// The cells with their left edges, in twips.
+    rows: Vec<Vec<(i64, String)>>,
+}
+
+/// Where the cells of a row lie.
+#[derive(Default)]
+struct Layout {
+    left: i64,
+    /// The right edges, and whether the cells only continue the ones before or above.
+    cells: Vec<(i64, bool)>,
+    is_continued: bool,
+}
+
 struct Reader<'a> {
     text: &'a mut Text,
     group: Group,
@@ -69,11 +98,15 @@ struct Reader<'a> {
     paragraph: String,
     /// Bytes of the paragraph that are not decoded yet.
     bytes: Vec<u8>,
-    row: Vec<String>,
-    /// Whether the paragraph lies in a cell.
+    /// The tables that are open, each in a cell of the one before.
+    tables: Vec<Table>,
+    /// Where cells lie in the rows that follow: of the outer table, and of those in its cells.
+    layout: Layout,
+    inner_layout: Layout,
+    is_layout_inner: bool,
+    /// Whether the paragraph lies in a cell, and in how many tables.
     in_cell: bool,
-    /// Whether the last row was one of the same table.
-    in_table: bool,
+    depth: usize,
     /// How many characters are still to be skipped after \u.
     skip: usize,
     /// The first half of a pair of UTF-16.
@@ -81,31 +114,39 @@ struct Reader<'a> {
 }
 
 pub fn read(data: &[u8], text: &mut Text) -> Result<(), Problem> {
+    text.describe("RTF document")?;
+    let before = text.position();
+    append(data, text)?;
+    if text.position() == before {
+        return Err(Problem::no_text("it has no text"));
+    }
+    Ok(())
+}
+
+/// Appends the text of RTF that lies in a document.
+pub fn append(data: &[u8], text: &mut Text) -> Result<(), Problem> {
     let group = Group {
         is_hidden: false,
         encoding: encoding_rs::WINDOWS_1252,
         replacements: 1,
         is_note: false,
     };
-    text.describe("RTF document")?;
-    let before = text.position();
     let mut reader = Reader {
         text,
         group,
         outer: Vec::new(),
         paragraph: String::new(),
         bytes: Vec::new(),
-        row: Vec::new(),
+        tables: Vec::new(),
+        layout: Layout::default(),
+        inner_layout: Layout::default(),
+        is_layout_inner: false,
         in_cell: false,
-        in_table: false,
+        depth: 0,
         skip: 0,
         high: None,
     };
-    reader.read(data)?;
-    if reader.text.position() == before {
-        return Err(Problem::no_text("it has no text"));
-    }
-    Ok(())
+    reader.read(data)
 }
 
 impl Reader<'_> {
@@ -207,8 +248,22 @@ impl Reader<'_> {
             "par" | "sect" | "page" => self.end_paragraph()?,
             "line" => self.write("\n"),
             "tab" => self.write("\t"),
-            "cell" | "nestcell" => self.end_cell(),
-            "row" | "nestrow" => self.end_row()?,
+            "cell" => self.end_cell(1),
+            "nestcell" => self.end_cell(self.depth.max(2)),
+            "row" => self.end_row(1),
+            "nestrow" => {
+                self.end_row(self.depth.max(2));
+                self.is_layout_inner = false;
+            }
+            "nesttableprops" => {
+                self.group.is_hidden = true;
+                self.is_layout_inner = true;
+            }
+            "trowd" | "trleft" | "clmrg" | "clvmrg" | "cellx" => {
+                let is_inner = self.is_layout_inner;
+                let layout = if is_inner { &mut self.inner_layout } else { &mut self.layout };
+                layout.read(word, number.unwrap_or(0));
+            }
             "emdash" => self.write("—"),
             "endash" => self.write("–"),
             "lquote" => self.write("‘"),
@@ -221,8 +276,12 @@ impl Reader<'_> {
                 self.write(" (note: ");
                 self.group.is_note = true;
             }
-            "pard" => self.in_cell = false,
+            "pard" => {
+                self.in_cell = false;
+                self.depth = 0;
+            }
             "intbl" => self.in_cell = true,
+            "itap" => self.depth = number.unwrap_or(0).clamp(0, DEEPEST_TABLE as i64) as usize,
             "v" => self.group.is_hidden |= number != Some(0),
             "deleted" => self.group.is_hidden = true,
             _ if HIDDEN.contains(&word) => self.group.is_hidden = true,
@@ -273,42 +332,135 @@ impl Reader<'_> {
             return Ok(());
         }
         self.decode();
-        if self.group.is_note || self.in_cell || !self.row.is_empty() {
+        if self.group.is_note {
             self.paragraph.push('\n');
             return Ok(());
         }
-        if self.in_table {
-            self.text.push("\n")?;
-            self.in_table = false;
+        let is_in_row = self.tables.iter().any(|table| !table.row.is_empty());
+        if self.in_cell || is_in_row {
+            let depth = self.depth.max(1);
+            self.paragraph.push('\n');
+            self.end_text(depth);
+            return Ok(());
         }
+        self.end_tables()?;
         let paragraph = std::mem::take(&mut self.paragraph);
         self.text.block(&paragraph)
     }
 
-    fn end_cell(&mut self) {
+    /// Ends a text in a cell of the table that lies in so many others.
+    fn end_text(&mut self, depth: usize) {
         self.decode();
-        let found = std::mem::take(&mut self.paragraph);
-        self.row.push(cell(&found));
+        let depth = depth.min(DEEPEST_TABLE);
+        while self.tables.len() > depth {
+            self.end_inner();
+        }
+        while self.tables.len() < depth {
+            self.tables.push(Table::default());
+        }
+        let text = std::mem::take(&mut self.paragraph);
+        if let Some(table) = self.tables.last_mut() {
+            table.cell += &text.replace('\\', "\\\\");
+        }
     }
 
-    fn end_row(&mut self) -> Result<(), Problem> {
-        let row = std::mem::take(&mut self.row);
-        if row.is_empty() {
-            return Ok(());
+    fn end_cell(&mut self, depth: usize) {
+        self.end_text(depth);
+        if let Some(table) = self.tables.last_mut() {
+            let cell = std::mem::take(&mut table.cell);
+            table.row.push(cell);
         }
-        self.text.push(&format!("| {} |\n", row.join(" | ")))?;
-        if !self.in_table {
-            self.text.push(&format!("{}|\n", "| --- ".repeat(row.len())))?;
+    }
+
+    fn end_row(&mut self, depth: usize) {
+        while self.tables.len() > depth {
+            self.end_inner();
         }
-        self.in_table = true;
-        Ok(())
+        let layout = if depth > 1 { &self.inner_layout } else { &self.layout };
+        if let Some(table) = self.tables.get_mut(depth - 1) {
+            table.end_row(layout);
+        }
+    }
+
+    /// Ends a table that lies in a cell: it becomes lines of it.
+    fn end_inner(&mut self) {
+        let Some(mut inner) = self.tables.pop() else { return };
+        inner.end_row(&self.inner_layout);
+        let Some(around) = self.tables.last_mut() else { return };
+        if !around.cell.is_empty() && !around.cell.ends_with('\n') {
+            around.cell.push('\n');
+        }
+        around.cell += &inner.to_grid().to_lines();
+        around.cell.push('\n');
+    }
+
+    fn end_tables(&mut self) -> Result<(), Problem> {
+        while self.tables.len() > 1 {
+            self.end_inner();
+        }
+        let Some(mut table) = self.tables.pop() else { return Ok(()) };
+        table.end_row(&self.layout);
+        let grid = table.to_grid();
+        if grid.is_blank() { Ok(()) } else { self.text.block(&grid.to_markdown()) }
     }
 
     fn finish(&mut self) -> Result<(), Problem> {
-        self.end_row()?;
         self.group.is_hidden = false;
-        self.in_cell = false;
-        self.end_paragraph()
+        self.decode();
+        let rest = std::mem::take(&mut self.paragraph);
+        self.end_tables()?;
+        self.text.block(&rest)
+    }
+}
+
+impl Layout {
+    fn read(&mut self, word: &str, number: i64) {
+        match word {
+            "trowd" => *self = Self::default(),
+            "trleft" => self.left = number,
+            "cellx" => self.cells.push((number, std::mem::take(&mut self.is_continued))),
+            _ => self.is_continued = true,
+        }
+    }
+}
+
+impl Table {
+    /// Ends a row. Cells that only continue others have no text.
+    fn end_row(&mut self, layout: &Layout) {
+        if !self.cell.trim().is_empty() {
+            self.row.push(std::mem::take(&mut self.cell)); // the file has lost its end
+        }
+        let mut row = Vec::new();
+        let mut left = layout.left;
+        for (index, text) in std::mem::take(&mut self.row).into_iter().enumerate() {
+            let known = layout.cells.get(index).filter(|(right, _)| *right > left);
+            let (right, is_continued) = known.copied().unwrap_or((left + NO_EDGE, false));
+            if !is_continued || !text.trim().is_empty() {
+                row.push((left, text));
+            }
+            left = right;
+        }
+        if !row.is_empty() {
+            self.rows.push(row);
+        }
+    }
+
+    fn to_grid(&self) -> Grid {
+        let mut edges: Vec<i64> = self.rows.iter().flatten().map(|(left, _)| *left).collect();
+        edges.sort_unstable();
+        edges.dedup_by(|edge, before| *edge - *before < SAME_EDGE);
+        let mut grid = Grid::default();
+        for row in &self.rows {
+            grid.begin_row();
+            let mut next = 0;
+            for (left, text) in row {
+                let column = edges.partition_point(|edge| edge <= left).saturating_sub(1).max(next);
+                grid.put(text, column);
+                next = column + 1;
+            }
+        }
+        grid.drop_blank_rows();
+        grid
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
+use crate::Problem;
 use crate::guest::{read, write};
 
 #[link(wasm_import_module = "rlm")]
@@ -29,6 +30,14 @@ impl Input {
 
     pub fn from(&self, at: u64) -> Self {
         Self { size: self.size, at }
+    }
+
+    /// The whole file, which must fit into the memory.
+    pub fn read_whole(mut self) -> Result<Vec<u8>, Problem> {
+        let mut data = Vec::new();
+        data.try_reserve_exact(usize::try_from(self.size)?)?;
+        self.read_to_end(&mut data)?;
+        Ok(data)
     }
 }
 

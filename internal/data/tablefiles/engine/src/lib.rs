@@ -4,12 +4,19 @@
 //! The module reads the file with the host's `seek` and `read`, and writes the rows with `write`.
 
 mod columnar;
-#[path = "../../../rustmodule/guest.rs"]
+#[path = "../../../../machine/rustmodule/formulas.rs"]
+mod formulas;
+#[path = "../../../../machine/rustmodule/guest.rs"]
 mod guest;
 mod host;
+#[path = "../../../../machine/rustmodule/tokens.rs"]
+mod tokens;
 mod workbook;
-#[path = "../../../rustmodule/xlsb.rs"]
+#[path = "../../../../machine/rustmodule/xlsb.rs"]
 mod xlsb;
+#[path = "../../../../machine/rustmodule/xmlbook.rs"]
+mod xmlbook;
+mod xmlsheets;
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -61,6 +68,7 @@ fn answer(operation: u32, request: &[u8]) -> Result<Vec<u8>, Problem> {
         let tables = match kind {
             b"parquet" => columnar::list_parquet(input)?,
             b"arrow" => columnar::list_arrow(input)?,
+            b"spreadsheetml" => xmlsheets::list(input)?,
             _ => workbook::list(input)?,
         };
         return Ok(encode(&tables));
@@ -68,6 +76,7 @@ fn answer(operation: u32, request: &[u8]) -> Result<Vec<u8>, Problem> {
     match kind {
         b"parquet" => columnar::write_parquet(input)?,
         b"arrow" => columnar::write_arrow(input)?,
+        b"spreadsheetml" => xmlsheets::write(input, table)?,
         _ => workbook::write(input, table)?,
     }
     Ok(vec![0])

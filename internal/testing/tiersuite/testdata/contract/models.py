@@ -144,3 +144,11 @@ print(g.model_dump(exclude={"parent"}), g.parent is f, sorted(g.model_fields_set
 print(g.more["k"], g.parent is f, g.parent.lines is shared, g.model_copy(deep=True) == g, Further.model_fields["title"].max_length)
 print(adapter.validate_python([{"number": 3}]), conint(ge=2) == Optional[int])
 print(TypeAdapter(Further).validate_python({"title": "h", "severity": "low"}), sorted(g.model_fields_set))
+import decimal
+print(TypeAdapter(List[Union[decimal.Decimal, str]]).validate_json('[1234567890123456.78, 1.10, "a"]'))
+class Price(BaseModel):
+    amount: decimal.Decimal
+    rate: Union[int, float]
+    more: list
+print(Price.model_validate_json('{"amount": 1234567890123456.78, "rate": 3.0, "more": [0.5]}'))
+print([type(x).__name__ for x in TypeAdapter(List[Union[bool, float]]).validate_json('[1.0, 0.5]')])

@@ -1,5 +1,6 @@
 # functools: partial, reduce, caches, wraps, dispatch, ordering.
 import functools as ft
+import sys
 
 print(ft.reduce(lambda a, b: a * 10 + b, [1, 2, 3]), ft.reduce(max, [3, 9, 2], 5), ft.reduce(lambda a, b: a + [b], "ab", []))
 p = ft.partial(int, base=2)
@@ -113,3 +114,12 @@ for bad in (lambda: ft.reduce(max, []), lambda: sq([]), lambda: ft.partial(), la
     except TypeError as e:
         print(e)
 print(repr(ft.partial(print, "x", sep="")).startswith("functools.partial(<built-in function print>"))
+
+
+@ft.lru_cache(None)
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+
+sys.setrecursionlimit(100_000)
+print(len(str(fibonacci(1600))))

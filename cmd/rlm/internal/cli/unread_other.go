@@ -1,0 +1,9 @@
+//go:build !linux
+
+package cli
+
+import "os"
+
+// isGiven returns false: only Linux reports how much data a pipe holds, and which processes share
+// it.
+func isGiven(*os.File) bool { return false }

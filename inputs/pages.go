@@ -1,0 +1,40 @@
+package inputs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/data/pageimages"
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
+)
+
+// markPages makes the pages of a PDF drawable. The text is what the PDF became, or the PDF.
+func (r *reader) markPages(text *bigtext.Text) {
+	file := text.Original()
+	text.MarkPages(func(ctx context.Context, page, dpi int) ([]byte, error) {
+		picture, err := pageimages.Draw(ctx, r.drawerStart(), io.NewSectionReader(file, 0, file.Size()), page, dpi)
+		if err != nil {
+			return nil, fmt.Errorf("page %d of %s: %w", page+1, filepath.Base(file.Name()), err)
+		}
+		return append([]byte(picture.Lacks+"\n"), picture.PNG...), nil
+	})
+}
+
+// markScanned makes the pages of a PDF without text its parts, and reports whether it has any.
+func (r *reader) markScanned(ctx context.Context, file *bigtext.Text) bool {
+	count, err := pageimages.Count(ctx, r.drawerStart(), io.NewSectionReader(file, 0, file.Size()))
+	if err != nil || count == 0 {
+		return false // a note reports that the document has no text
+	}
+	file.MarkDocument(file.Kind(), make([]bigtext.Section, count))
+	r.markPages(file)
+	return true
+}
+
+func (r *reader) drawerStart() rustmodule.Start {
+	o := r.documentOptions()
+	return rustmodule.Start{CacheDir: o.CacheDir, Progress: o.Progress}
+}

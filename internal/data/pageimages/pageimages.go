@@ -1,0 +1,191 @@
+// Package pageimages draws pages of PDF files as pictures, for models that see.
+//
+// The drawer runs inside WebAssembly, with a separate instance for each page: without files and
+// network, within bounds of memory, fuel and time. A hostile document harms only its own picture.
+package pageimages
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // the module
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
+)
+
+// `make pageimages` builds the module. The manifest describes it.
+
+//go:embed engine/engine.wasm.zst
+var codeFile []byte
+
+//go:embed engine/data.zst
+var dataFile []byte
+
+//go:embed engine/manifest.json
+var manifestFile []byte
+
+var files = rustmodule.Link(rustmodule.Files{Manifest: manifestFile, Code: codeFile, Data: dataFile})
+
+var engine = rustmodule.Engine{Files: files, Name: "the drawer of pages"}
+
+// The operations of the module.
+const (
+	opCount = iota
+	opDraw
+)
+
+// Bounds of the resolution, in dots per inch. The module has those of the picture's size.
+const (
+	MinDPI = 36
+	MaxDPI = 300
+)
+
+// MaxPNG bounds a picture, in bytes. Models accept no more.
+const MaxPNG = 8 << 20
+
+// Bounds of one picture.
+const (
+	timeout     = 30 * time.Second
+	memory      = 512 << 20
+	baseFuel    = 20_000_000_000
+	fuelPerByte = 1_000
+	maxReason   = 1 << 10
+	maxPages    = 100_000
+)
+
+// ErrNotDrawn reports a page that cannot be drawn.
+var ErrNotDrawn = errors.New("the page cannot be drawn")
+
+// Picture is a drawn page.
+type Picture struct {
+	PNG []byte
+	// Lacks lists, in words, which things on the page could not be drawn; it is empty if all were.
+	Lacks string
+}
+
+// lacks are the bits of an answer.
+var lacks = []string{
+	"text whose font is missing", "a picture that cannot be decoded", "an annotation that cannot be drawn",
+}
+
+// Draw draws a page of a PDF, counted from 0, at a resolution in dots per inch. The error is
+// [ErrNotDrawn] for a document or a page that cannot be drawn, or that exceeds a bound.
+func Draw(
+	ctx context.Context, start rustmodule.Start, document *io.SectionReader, page, dpi int,
+) (*Picture, error) {
+	if dpi < MinDPI || dpi > MaxDPI {
+		return nil, fmt.Errorf("%w: dpi is %d, and must be from %d to %d", ErrNotDrawn, dpi, MinDPI, MaxDPI)
+	}
+	answer, err := call(ctx, start, opDraw, document, page, dpi, MaxPNG)
+	if err != nil {
+		return nil, err
+	}
+	return decode(answer)
+}
+
+// Count counts the pages of a PDF. The error is [ErrNotDrawn] for a document that cannot be read.
+func Count(ctx context.Context, start rustmodule.Start, document *io.SectionReader) (int, error) {
+	answer, err := call(ctx, start, opCount, document)
+	if err != nil {
+		return 0, err
+	}
+	return decodeCount(answer)
+}
+
+// call runs an operation on a document.
+func call(
+	ctx context.Context, start rustmodule.Start, operation uint32, document *io.SectionReader, operands ...int,
+) ([]byte, error) {
+	size := uint64(document.Size())
+	if size > memory {
+		return nil, fmt.Errorf("%w: the document has %d bytes, more than the memory for it", ErrNotDrawn, size)
+	}
+	if _, err := document.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+
+	request := binary.LittleEndian.AppendUint64(nil, size)
+	for _, operand := range operands {
+		request = binary.LittleEndian.AppendUint32(request, uint32(operand))
+	}
+	answer, err := engine.Call(ctx, start, rustmodule.Job{
+		Operation: operation,
+		Request:   request,
+		Input:     document,
+		Timeout:   timeout,
+		Memory:    memory,
+		Fuel:      baseFuel + fuelPerByte*size,
+		MaxAnswer: MaxPNG + maxReason,
+	})
+	return answer, explain(err)
+}
+
+// explain converts the error of a call.
+func explain(err error) error {
+	_, hasFailed := errors.AsType[*rustmodule.FailureError](err)
+	_, isLimit := errors.AsType[*rustmodule.LimitError](err)
+
+	switch {
+	case hasFailed:
+		return fmt.Errorf("%w: the drawer failed", ErrNotDrawn)
+	case isLimit, errors.Is(err, rustmodule.ErrTooDeep):
+		return fmt.Errorf("%w: %w", ErrNotDrawn, err)
+	}
+	return err
+}
+
+// pngMark is how each PNG begins.
+var pngMark = []byte("\x89PNG\r\n\x1a\n")
+
+// decode decodes an answer, which is not trusted: 0, what the picture lacks, and the picture; or 1
+// and a reason.
+func decode(answer []byte) (*Picture, error) {
+	if err := decodeProblem(answer); err != nil {
+		return nil, err
+	}
+	if len(answer) < 2 || answer[0] != 0 || !bytes.HasPrefix(answer[2:], pngMark) || len(answer)-2 > MaxPNG {
+		return nil, rustmodule.ErrMalformed
+	}
+
+	var missing []string
+	for bit, what := range lacks {
+		if answer[1]&(1<<bit) != 0 {
+			missing = append(missing, what)
+		}
+	}
+	return &Picture{answer[2:], strings.Join(missing, ", ")}, nil
+}
+
+// decodeCount decodes an answer: 0 and the number of pages, or 1 and a reason.
+func decodeCount(answer []byte) (int, error) {
+	if err := decodeProblem(answer); err != nil {
+		return 0, err
+	}
+	a := rustmodule.NewAnswer(answer)
+	kind, count := a.Byte(), a.Number()
+	if err := a.End(); err != nil || kind != 0 {
+		return 0, rustmodule.ErrMalformed
+	}
+	if count > maxPages {
+		return 0, fmt.Errorf("%w: it has more than %d pages", ErrNotDrawn, maxPages)
+	}
+	return int(count), nil
+}
+
+// decodeProblem returns the reason in an answer that begins with 1.
+func decodeProblem(answer []byte) error {
+	a := rustmodule.NewAnswer(answer)
+	if a.Byte() != 1 {
+		return nil
+	}
+	reason := a.Text(maxReason)
+	if err := a.End(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", ErrNotDrawn, reason)
+}

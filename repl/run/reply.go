@@ -1,0 +1,36 @@
+package run
+
+import (
+	"github.com/rlmhq/rlm/repl/internal/finish"
+	"github.com/rlmhq/rlm/repl/internal/turns"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// readReply finds code and answers in a reply, without parts that a truncated reply left
+// incomplete. An answer in words with the call of a tool does not count: the model has not seen
+// what the tool returns.
+func readReply(response llm.Response) turns.Reply {
+	reply := turns.Extract(response.Text)
+	switch response.Finish {
+	case llm.FinishStop:
+	case finish.ToolCalls:
+		reply.Final = nil
+	default:
+		reply.DropUnfinished()
+	}
+	return reply
+}
+
+// noteEnding adds a note for the model if its reply is not whole, or did nothing.
+func noteEnding(done *turns.Turn, response llm.Response) {
+	isSilent := done.IsSilent && len(done.Notes) == 0
+	isCall := response.Finish == finish.ToolCalls
+	switch {
+	case response.Finish != llm.FinishStop && !isCall:
+		done.Notes = append(done.Notes, turns.ReplyCut)
+	case isSilent && isCall:
+		done.Notes = append(done.Notes, turns.ToolCalled)
+	case isSilent:
+		done.Notes = append(done.Notes, turns.NothingDone)
+	}
+}
