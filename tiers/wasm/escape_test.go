@@ -19,7 +19,7 @@ func TestEscape(t *testing.T) {
 func TestEscapeOnWazero(t *testing.T) {
 	skip.Short(t, "make unraced runs it")
 	skip.UnderRace(t)
-	escapes.RunFew(t, warmTierOf(t, "wazero"))
+	escapes.RunFew(t, warmTierOf(t, "wazero"), escapes.KnownProcess)
 }
 
 // TestEscapeByHostCallsWithoutALimit is the control of the attacks by host calls: if the limit

@@ -50,22 +50,6 @@ func Run(t *testing.T, tier tiers.Tier) {
 	settleColumn(t, tier.Info().Name, run(t, tier, func(Case) bool { return true }))
 }
 
-// RunFew is like Run, for a tier whose host reads requests and trees of calls as another tier does.
-// It runs one in seven of the cases that only differ in them, since each computes for a second. If
-// RLM_ESCAPE_UPDATE is set, it runs all.
-func RunFew(t *testing.T, tier tiers.Tier) {
-	seen := map[string]int{"calltrees": 0, "amplification": 0}
-	column := run(t, tier, func(c Case) bool {
-		n, isFew := seen[c.Class]
-		if !isFew || os.Getenv(escapeUpdate) != "" {
-			return true
-		}
-		seen[c.Class]++
-		return n%7 == 0
-	})
-	settleColumn(t, tier.Info().Name, column)
-}
-
 // RunThrough runs cases of the corpus through another interface to a tier, such as the API of a
 // server, and compares their verdicts with the tier's column. The interface may refuse a snippet
 // before it runs.
@@ -76,7 +60,7 @@ func RunThrough(t *testing.T, way tiers.Tier, chosen func(Case) bool) {
 			delete(column, id)
 		}
 	}
-	if os.Getenv(escapeUpdate) == "" {
+	if !runsAll() {
 		settleColumn(t, way.Info().Name, column)
 	}
 }

@@ -38,15 +38,21 @@ const lateness = 300 * time.Millisecond
 func (s *subject) checkAfter(t *testing.T, r tiers.Result, rejected, spoils bool) string {
 	t.Helper()
 	lost := r.Lost != nil && slices.Contains(r.Lost.Snippets, 1)
+	mayCrash := spoils && !rejected // leftovers of the case may end the session's process once more
 	ask := func(source string) (string, error) {
 		var again tiers.Result
 		var err error
 		for range answersTried {
 			again, err = s.box.Run(t.Context(), tiers.Job{Source: source})
 			lost = lost || again.Lost != nil && slices.Contains(again.Lost.Snippets, 1)
-			if err != nil || again.Status != tiers.StatusLimit {
-				break
+			switch {
+			case err == nil && again.Status == tiers.StatusLimit:
+				continue
+			case err == nil && again.Status == tiers.StatusCrashed && mayCrash:
+				mayCrash = false
+				continue
 			}
+			break
 		}
 
 		if again.Status != tiers.StatusOK {
@@ -55,12 +61,10 @@ func (s *subject) checkAfter(t *testing.T, r tiers.Result, rejected, spoils bool
 		return again.Stdout, err
 	}
 
-	if spoils && !rejected {
+	if mayCrash {
 		time.Sleep(lateness)
-		for range 2 { // leftovers show here, and may end the session's process once more
-			if _, err := ask("1"); err != nil {
-				return "the session broke: " + err.Error()
-			}
+		if _, err := ask("1"); err != nil { // leftovers show here
+			return "the session broke: " + err.Error()
 		}
 	}
 

@@ -43,8 +43,8 @@ func expressions(kind, kinds int) []group {
 }
 
 // pickInTurn returns every kinds-th element of all, starting at number kind.
-func pickInTurn(all []string, kind, kinds int) []string {
-	var picked []string
+func pickInTurn[T any](all []T, kind, kinds int) []T {
+	var picked []T
 	for i := kind; i < len(all); i += kinds {
 		picked = append(picked, all[i])
 	}

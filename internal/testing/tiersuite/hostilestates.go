@@ -3,6 +3,7 @@ package tiersuite
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,12 +48,12 @@ func (s *suite) testHostileStates(t *testing.T) {
 		Functions: []tiers.Function{{Name: "pay", Doc: "It costs."}},
 	}
 
-	for name, attack := range hostileStates {
+	for _, name := range pickFew(s, slices.Sorted(maps.Keys(hostileStates))) {
 		t.Run(name, func(t *testing.T) {
 			from, to := s.open(t, cfg), s.open(t, cfg)
 			from.mustRun(t, "class Attack:\n    def __init__(self, code): self.code = code\n"+
 				"    def __reduce__(self): return exec, (self.code,)\n")
-			from.mustRun(t, "attack = Attack("+strconv.Quote(attack)+")")
+			from.mustRun(t, "attack = Attack("+strconv.Quote(hostileStates[name])+")")
 			if stolen := s.readHostile(t, from, to, nil); name == "reads secrets" && !strings.HasPrefix(stolen, "[{") {
 				t.Errorf("the state has run no code: it stole %q", stolen)
 			}

@@ -60,10 +60,11 @@ type Options struct {
 	// contexts, with hundreds of thousands of requests: they are compared in another tier whose guest
 	// has the same source.
 	KnownGuest bool
-	// KnownProcess lets attacks that lose nothing share a sandbox, and leaves later cases in the
-	// state that the attacks left. It skips sources of megabytes, comparisons of long contexts that
-	// are a str, and values that spoil a move. Another tier or engine runs the same process, with a
-	// separate sandbox for each attack.
+	// KnownProcess runs one in three of the attacks and of the snippets that exceed a limit. It lets
+	// attacks that lose nothing share a sandbox, and leaves later cases in the state that the attacks
+	// left. It skips sources of megabytes, comparisons of long contexts that are a str, and values
+	// that spoil a move. Another tier or engine runs the same process, with a separate sandbox for
+	// each attack.
 	KnownProcess bool
 	// Groups, if set, are the only groups to run: the tier is another one behind a wall, which
 	// passes all of them.

@@ -55,8 +55,8 @@ func (a *apiTier) Close() error { return nil }
 // Open implements [tiers.Tier].
 func (a *apiTier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
 	limits := object{}
-	if cfg.Limits.Wall > 0 {
-		limits["wall_ms"] = cfg.Limits.Wall.Milliseconds()
+	if cfg.Limits.Wall > 0 { // the server allows no more than its default
+		limits["wall_ms"] = min(cfg.Limits.Wall, tiers.DefaultLimits().Wall).Milliseconds()
 	}
 	if cfg.Limits.Memory > 0 {
 		limits["memory_bytes"] = cfg.Limits.Memory
@@ -91,8 +91,11 @@ func (b *apiBox) open(ctx context.Context, settings object) error {
 		return err
 	}
 	var session struct{ ID string }
-	if err := json.Unmarshal([]byte(got.body), &session); err != nil || got.status != http.StatusOK {
-		return fmt.Errorf("cannot open a session: %d %s, %w", got.status, got.body, err)
+	if got.status != http.StatusOK {
+		return fmt.Errorf("cannot open a session: %d %s", got.status, got.body)
+	}
+	if err := json.Unmarshal([]byte(got.body), &session); err != nil {
+		return fmt.Errorf("cannot open a session: %w", err)
 	}
 	b.path = "/v1/sessions/" + session.ID
 	return nil
