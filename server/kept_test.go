@@ -20,8 +20,8 @@ func (s *tested) logged(path string) (n int) {
 	return n
 }
 
-// TestAnsweredRequestsSurviveAKill lets another server find the data of one that is killed right
-// after an answer, and that has not saved anything by itself.
+// TestAnsweredRequestsSurviveAKill checks that another server finds the data of a server that was
+// killed right after an answer, before a session rested and was saved.
 func TestAnsweredRequestsSurviveAKill(t *testing.T) {
 	post := func(s *tested, path, source string) {
 		s.want(s.do("POST", path+"/exec", "", object{"source": source}), 200, "")
@@ -40,7 +40,7 @@ func TestAnsweredRequestsSurviveAKill(t *testing.T) {
 			s.want(s.do("POST", path+"/exec", "", object{"source": "x := 41", "language": "go"}), 200, "")
 			s.want(s.do("POST", path+"/exec", "", object{"source": "x++", "language": "go"}), 200, "")
 			post(s, path, "x = 6 * 7")
-		}, "x", 1}, // Go's order may differ: the state is saved
+		}, "x", 1}, // the order in Go may differ, so the state is saved
 		"threads": {func(s *tested, path string) {
 			post(s, path, "import threading, time, random; got = []\n"+
 				"def work(i):\n    time.sleep(random.random() / 100)\n"+
@@ -77,7 +77,7 @@ func TestAnsweredRequestsSurviveAKill(t *testing.T) {
 			post(s, path, "n = 5")
 			s.want(s.do("POST", path+"/reset", "", nil), 200, "")
 			post(s, path, "m = 6")
-			post(s, path, "m += 1") // the one before said that the variables are gone
+			post(s, path, "m += 1") // the previous result reported the loss of the variables
 		}, "'n' in globals(), m", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestAnsweredRequestsSurviveAKill(t *testing.T) {
 	}
 }
 
-// TestACopyIsKept kills a server after it has copied a session, or gone back to a snapshot.
+// TestACopyIsKept kills a server after it has forked a session or restored a snapshot.
 func TestACopyIsKept(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), func(o *Options) { o.Rest = time.Hour })
@@ -128,8 +128,8 @@ func TestACopyIsKept(t *testing.T) {
 	}
 }
 
-// TestAnotherDurabilityForgetsTheLog kills a server that has repeated a log, but adds nothing to
-// it.
+// TestAnotherDurabilityForgetsTheLog kills a server that has repeated a log but, with durability
+// idle, adds nothing to it.
 func TestAnotherDurabilityForgetsTheLog(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), func(o *Options) { o.Rest = time.Hour })
@@ -137,7 +137,9 @@ func TestAnotherDurabilityForgetsTheLog(t *testing.T) {
 	s.exec(path, "", "n = 1; n", "1")
 
 	idle := leftBy(t, dir)
-	next := start(t, idle, counting(t), func(o *Options) { o.Rest, o.Durability = time.Hour, "idle" })
+	next := start(t, idle, counting(t), func(o *Options) {
+		o.Rest, o.Profiles[0].Durability = time.Hour, "idle"
+	})
 	next.exec(path, "", "n += 1; n", "2")
 
 	third := start(t, leftBy(t, idle), counting(t), nil)
@@ -146,7 +148,7 @@ func TestAnotherDurabilityForgetsTheLog(t *testing.T) {
 	}
 }
 
-// TestARepetitionThatFailsKeepsTheLog breaks the reading of the log once.
+// TestARepetitionThatFailsKeepsTheLog checks that a failed read of the log does not lose it.
 func TestARepetitionThatFailsKeepsTheLog(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), func(o *Options) { o.Rest = time.Hour })
@@ -169,7 +171,8 @@ func TestARepetitionThatFailsKeepsTheLog(t *testing.T) {
 	}
 }
 
-// TestTheLogEndsWithASave: the saved state has what was in the log.
+// TestTheLogEndsWithASave checks that the log is empty after a save, and that the saved state
+// contains its changes.
 func TestTheLogEndsWithASave(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), func(o *Options) { o.Rest = time.Millisecond })
@@ -212,7 +215,7 @@ func TestTheLogEndsWithASave(t *testing.T) {
 	}
 }
 
-// TestValuesThatNoStateHasAreSavedAround has a generator, which only lives as long as the server.
+// TestValuesThatNoStateHasAreSavedAround checks a session with a generator, which cannot be saved.
 func TestValuesThatNoStateHasAreSavedAround(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), func(o *Options) { o.Rest = time.Hour })
@@ -234,11 +237,12 @@ func TestValuesThatNoStateHasAreSavedAround(t *testing.T) {
 	next.want(next.do("GET", path, "", nil), 200, `"left_behind":[{"name":"g"`)
 }
 
-// TestARepetitionThatDiffersIsSaid changes the log, so that snippets do something else.
+// TestARepetitionThatDiffersIsSaid changes the snippets in the log, and checks that the difference
+// is reported.
 func TestARepetitionThatDiffersIsSaid(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, then string
-		want        string // empty if nothing differs
+		want        string // empty if the repetition does not differ
 	}{
 		"the same":        {"x = 1; x", "x = 1; x", ""},
 		"another output":  {"x = 1; x", "x = 2; x", "the snippet \"x = 2; x\": its output or its end"},
@@ -279,7 +283,7 @@ func TestARepetitionThatDiffersIsSaid(t *testing.T) {
 	}
 }
 
-// keptInWorkers kills a server after two snippets.
+// keptInWorkers kills a server after two snippets, and checks that the next server repeats them.
 func keptInWorkers(t *testing.T, options func() rlm.Options) {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,12 +1,12 @@
 // Package server serves an engine over HTTP: runs and sessions, the wire protocols of OpenAI and
-// Anthropic, MCP, the viewer, metrics.
+// Anthropic, MCP, the viewer, and metrics.
 //
 // [New] makes a server from an engine and a data folder. It is an [http.Handler] to be mounted at
 // the root of a host; [Server.Serve] also bounds connections and drains. [Folder] is the data
-// folder: its [Keys], its lock, its check.
+// folder; its methods create keys, claim the folder and check it.
 //
-// Clients are hostile. Each request passes the gate, which checks host, origin, key and the limits
-// on time, size and weight, before any other part sees it.
+// Clients are assumed to be hostile. Before any other part handles a request, the gate checks its
+// host, origin, key and the limits on time, size and weight.
 package server
 
 import (
@@ -53,43 +53,41 @@ type Profile = runs.Profile
 
 // Options configure a server. Sizes are in bytes.
 type Options struct {
-	// Profiles are the names that clients choose as rlm/NAME. Requests that name none use the
-	// profile "default". A profile without a model serves sessions, and refuses runs.
+	// Profiles are the names that clients choose as rlm/NAME. Requests without a profile use
+	// "default". A profile without a model serves sessions, and refuses runs.
 	Profiles []Profile
-	// Dir is the data folder. Claim is the result of its Claim, and ends with the server. If it is
-	// nil, New claims the folder.
+	// Dir is the data folder. Claim is the result of Dir.Claim, and ends with the server. If Claim
+	// is nil, New claims the folder.
 	Dir   Folder
 	Claim io.Closer
-	// AtOnce is the maximum number of concurrent runs, Queue of waiting ones; the same applies to
-	// direct answers.
+	// AtOnce is the maximum number of concurrent runs; Queue is that of waiting runs. The same
+	// limits apply to direct answers.
 	AtOnce, Queue int
-	// Sessions is the maximum number of sessions, OpenSessions of those that are open at the same
-	// time.
+	// Sessions is the maximum number of sessions; OpenSessions is that of sessions that are open at
+	// the same time.
 	Sessions, OpenSessions int
-	// Durability is that of sessions that request none: kept, the default, or idle.
-	Durability string
 	// Rest is how long a session rests before it is saved. Zero means 2 seconds.
 	Rest time.Duration
-	// Connections bounds the clients' connections, which never take more than half of the files
-	// that the process may open. Zero means 4,096.
+	// Connections bounds the clients' connections, which never use more than half of the file
+	// descriptors that the process may open. Zero means 4,096.
 	Connections int
-	// MaxBody bounds the body of a request, MaxFile an uploaded file, MaxContext an unpacked
+	// MaxBody bounds the body of a request, MaxFile an uploaded file, and MaxContext an unpacked
 	// context. Long is the size from which a conversation becomes a run.
 	MaxBody, MaxFile, MaxContext int64
 	Long                         int
-	// Keep is how long ended runs stay; 0 keeps them indefinitely.
+	// Keep is how long ended runs are kept; 0 keeps them indefinitely.
 	Keep time.Duration
 	// Open admits requests without a key. Hosts and Origins are those of package gate.
 	Open           bool
 	Hosts, Origins []string
 	Inputs         inputs.Options
-	// MCP serves /mcp. Servers are the MCP servers whose tools its clients can call, nil for none.
-	// Load, if set, prepares each session that an MCP client opens.
+	// MCP serves /mcp. Servers are the MCP servers whose tools MCP clients can call; nil means
+	// none. Load, if set, prepares each session that an MCP client opens.
 	MCP     bool
 	Servers *tools.Servers
 	Load    func(context.Context, *rlm.Session) error
 	Version string
-	// Log receives messages for those who run the server. Nil writes nothing.
+	// Log receives messages for the server's operators. Nil discards them.
 	Log *slog.Logger
 
 	endpoint endpoint // replaces the MCP endpoint in tests
@@ -107,7 +105,7 @@ type endpoint interface {
 	io.Closer
 }
 
-// Server is a server. Close it after use.
+// Server is the HTTP handler of an engine. Close it after use.
 type Server struct {
 	Options
 	engine  *rlm.Engine
@@ -118,7 +116,7 @@ type Server struct {
 	manager *runs.Manager
 	kept    *sessions.Manager
 	handler http.Handler
-	// patterns are the patterns of all routes.
+	// patterns contains the patterns of all routes.
 	patterns []string
 	mcp      endpoint
 	disk     disk
@@ -128,7 +126,7 @@ type Server struct {
 	draining atomic.Bool
 }
 
-// New makes a server from an engine, whose store must be the data folder's: see [Folder.Store].
+// New makes a server from an engine, whose store must be in the data folder: see [Folder.Store].
 // The error is an [*InUseError] while another process uses the folder.
 func New(ctx context.Context, engine *rlm.Engine, o Options) (*Server, error) {
 	if _, isOwn := o.Claim.(*claim); o.Claim != nil && !isOwn {
@@ -236,11 +234,11 @@ func (s *Server) terms(profile string) (sessions.Terms, error) {
 	cfg := &p.Task.Config
 	return sessions.Terms{
 		Profile: p.Name, Limits: cfg.Limits, Policy: p.Task.Policy, Deterministic: cfg.Deterministic,
-		Durability: s.Durability,
+		Durability: p.Durability,
 	}, nil
 }
 
-// addOperation adds the routes for operators.
+// addOperation adds the routes that operators use.
 func (s *Server) addOperation(mux *routes, measured *metrics) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
@@ -266,7 +264,7 @@ func (s *Server) addOperation(mux *routes, measured *metrics) {
 	})
 }
 
-// ready returns an error while no run can begin, or its data could not be stored.
+// ready returns an error while no run can begin or no data can be stored.
 func (s *Server) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return problem.New(http.StatusServiceUnavailable, "draining", "the server is stopping")
@@ -278,7 +276,7 @@ func (s *Server) ready(ctx context.Context) error {
 	return s.disk.check(s.Log.Error)
 }
 
-// foreign are the paths of OpenAI's wire protocol.
+// foreign contains the paths of OpenAI's wire protocol.
 var foreign = []string{
 	"/v1/chat/", "/v1/responses", "/v1/models", "/v1/files", "/v1/conversations", "/v1/embeddings",
 }
@@ -306,10 +304,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // Check checks the server's options.
 func (s *Server) Check(ctx context.Context) error { return s.Options.Check(ctx, s.engine) }
 
-// HasKeys reports whether a key is in use.
+// HasKeys reports whether the server has a valid key.
 func (s *Server) HasKeys(ctx context.Context) (bool, error) { return s.keys.Any(ctx) }
 
-// Recover continues the runs that an earlier process left.
+// Recover continues the runs that an earlier process left unfinished.
 func (s *Server) Recover(ctx context.Context) error { return s.manager.Recover(ctx) }
 
 // maxForm bounds the parts of a form besides the file, in bytes.
@@ -320,11 +318,11 @@ const (
 	headerTime  = 10 * time.Second
 	headerBytes = 32 << 10
 	idleTime    = 2 * time.Minute
-	longest     = 24 * time.Hour // maximum time of an answer; see package gate for its parts
+	longest     = 24 * time.Hour // maximum time of an answer; package gate has limits for its parts
 )
 
-// Serve serves until the context ends, with TLS if secure is set. Then it lets runs and snippets
-// finish for the duration drain, and interrupts the rest.
+// Serve serves until the context ends, with TLS if secure is set. Then it gives runs and snippets
+// the time drain to finish, and interrupts the rest.
 func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, drain time.Duration) error {
 	l = newCrowd(l, s.Connections)
 	web := &http.Server{
@@ -354,13 +352,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, 
 	return s.stop(web, drain)
 }
 
-// The intervals at which a server looks for other processes' decisions, and for expired runs.
+// These are the intervals at which a server checks for decisions of other processes and for expired
+// runs.
 const (
 	wakeEvery   = 2 * time.Second
 	expireEvery = 10 * time.Minute
 )
 
-// tend does the work that no request triggers, until the context ends.
+// tend does the periodic work of the server until the context ends.
 func (s *Server) tend(ctx context.Context) {
 	ticker := time.NewTicker(wakeEvery)
 	defer ticker.Stop()
@@ -382,7 +381,7 @@ func (s *Server) tend(ctx context.Context) {
 	}
 }
 
-// stop drains the server. Requests are still answered, new ones with a refusal.
+// stop drains the server. Active requests are still answered; new ones are refused.
 func (s *Server) stop(web *http.Server, drain time.Duration) error {
 	s.draining.Store(true)
 	s.Log.Info("draining", "longest", drain)
@@ -397,7 +396,7 @@ func (s *Server) stop(web *http.Server, drain time.Duration) error {
 		s.Log.Warn("sandboxes of MCP clients did not end well", "error", err)
 	}
 
-	// Only unfinished answers remain, and streams of runs that have ended.
+	// Only unfinished answers and streams of ended runs remain.
 	limited, cancel = context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := web.Shutdown(limited); err != nil {
@@ -434,7 +433,7 @@ func (s *Server) Close() error {
 	return errors.Join(append(errs, s.claim.Close())...)
 }
 
-// logWriter logs the messages of net/http, which are about broken connections.
+// logWriter logs the messages of net/http, which concern broken connections.
 type logWriter struct{ log *slog.Logger }
 
 // Write implements [io.Writer].

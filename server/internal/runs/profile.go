@@ -25,13 +25,15 @@ type Profile struct {
 	// Task provides the models, the budget, the policy and the tools. A run adds its question and
 	// contexts.
 	Task rlm.Task
+	// Durability is that of sessions that request none: kept, the default, or idle.
+	Durability string
 	// Observe, if set, returns a function that observes the events of a run before it passes them
-	// to next. Done sends the observer's remaining data, which may take a while.
+	// to next. Done sends the observer's remaining data, which may take some time.
 	Observe func(ctx context.Context, next func(ledger.Event)) (
 		progress func(ledger.Event), done func(), err error)
 }
 
-// DefaultProfile is the profile of a request that names none.
+// DefaultProfile is the profile of requests that do not name one.
 const DefaultProfile = "default"
 
 var validProfile = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,31}$`)
@@ -72,7 +74,7 @@ func nameProfile(p *Profile, err error) error {
 	return fmt.Errorf("profile %s: %w", p.Name, err)
 }
 
-// HasModel reports whether the profile can answer. Without a model it only has sessions.
+// HasModel reports whether the profile has a model. Without a model, it can only serve sessions.
 func (p *Profile) HasModel() bool {
 	return p.Task.Config.Model != "" || len(p.Task.Config.DepthModels) > 0
 }
@@ -136,7 +138,7 @@ func (m *Manager) Names() (names []string) {
 	return names
 }
 
-// least returns the smaller of two bounds; 0 means no bound.
+// least returns the smaller of two bounds, where 0 means no bound.
 func least[N int64 | float64 | time.Duration](a, b N) N {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -144,8 +146,8 @@ func least[N int64 | float64 | time.Duration](a, b N) N {
 	return min(a, b)
 }
 
-// budget returns the budget of a run: the profile's, but no more than was requested. USD stays 0
-// if neither bounds it, so that models without a price can be used.
+// budget returns the budget of a run, which is the smaller of the profile's budget and the
+// requested one. USD stays 0 if neither bounds it, so that models without a price can be used.
 func (p *Profile) budget(spec *Spec) ledger.Budget {
 	a, b := p.Task.Config.Budget.WithDefaults(), spec.Budget
 	tight := ledger.Budget{

@@ -18,6 +18,7 @@ type Config struct {
 	IndexURL, Image                              string
 	Timeout                                      time.Duration
 	Memory, MaxOutput, Fuel                      int64
+	Durability                                   string
 
 	Model, SubModel            string
 	DepthModels, AllowedModels []string
@@ -73,6 +74,7 @@ type Group string
 const (
 	Routing  Group = "routing"
 	Limits   Group = "limits"
+	Sessions Group = "sessions"
 	Models   Group = "models"
 	Run      Group = "run"
 	Graphs   Group = "graphs"
@@ -86,13 +88,13 @@ type Setting struct {
 	// Key is the name in a file. The other two spellings are derived from it.
 	Key   string
 	Group Group
-	// Value is its storage.
+	// Value is the setting's storage.
 	Value Value
-	// Default is the text of the default value.
+	// Default is the default value as a string.
 	Default string
-	// Doc is a line for the manual and for --help.
+	// Doc is a one-line description for the manual and for --help.
 	Doc string
-	// NoFlag keeps it off the command line, where other users could read it.
+	// NoFlag keeps the setting off the command line, where other users could read it.
 	NoFlag bool
 }
 
@@ -104,10 +106,11 @@ func (s Setting) Variable() string { return prefix + strings.ToUpper(s.Key) }
 
 const prefix = "RLM_"
 
-// most bounds counts without another bound.
+// most is the maximum of counts without a specific maximum.
 const most = 1 << 40
 
-// leastMemory, in bytes, is enough for a sandbox's interpreter and a few megabytes more.
+// leastMemory is enough memory, in bytes, for a sandbox's interpreter and a few additional
+// megabytes.
 const leastMemory = 40 << 20
 
 // providerNames are the providers with configurable keys and addresses.
@@ -117,16 +120,19 @@ var providerNames = providers.Names()
 var (
 	isolations = []string{"none", "process", "container", "wasm", "kernel"}
 	engines    = []string{"auto", "wazero", "aot"}
+	// must match package server
+	durabilities = []string{"kept", "idle"}
 	// must match package pictures
 	pictureWays = []string{"auto", "kitty", "iterm", "sixel", "none"}
 	logLevels   = []string{"trace", "debug", "info", "warn", "error"}
 )
 
-// Settings is the table of all settings, bound to the fields of c.
+// Settings returns the table of all settings, bound to the fields of c.
 func Settings(c *Config) []Setting {
 	return slices.Concat(
 		routingSettings(c),
 		limitSettings(c),
+		sessionSettings(c),
 		modelSettings(c),
 		runSettings(c),
 		graphSettings(c),
@@ -136,7 +142,7 @@ func Settings(c *Config) []Setting {
 	)
 }
 
-// row returns a setting of a group. Settings without a default accept an empty text.
+// row returns a setting of a group. Settings without a default accept an empty value.
 func row(group Group, key string, value Value, standard, doc string) Setting {
 	return Setting{Key: key, Group: group, Value: value, Default: standard, Doc: doc}
 }
@@ -191,6 +197,14 @@ func limitSettings(c *Config) []Setting {
 			"work limit of each snippet, in the unit of usage.fuel (--json); 0 for none"),
 		row(Limits, "deterministic", toggle{&c.Deterministic}, "false",
 			"give snippets a fixed clock and randomness, so that every run has the same result"),
+	}
+}
+
+func sessionSettings(c *Config) []Setting {
+	return []Setting{
+		row(Sessions, "durability", choice{&c.Durability, durabilities}, "kept",
+			"what sessions of rlm serve keep if the server is killed: kept for all that was answered, "+
+				"idle for what was saved at rest"),
 	}
 }
 

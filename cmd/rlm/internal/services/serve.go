@@ -64,7 +64,6 @@ type serveFlags struct {
 
 	atOnce, queue            int
 	sessions, openSessions   int
-	durability               string
 	connections              int
 	memory                   wiring.Size // the memory of all workers together
 	maxBody, maxFile, maxCtx wiring.Size
@@ -114,8 +113,6 @@ func NewServe(e *cli.Env) *cobra.Command {
 	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait, and of direct answers")
 	flags.IntVar(&f.sessions, "max-sessions", 10_000, "maximum `number` of sessions, including those on the disk")
 	flags.IntVar(&f.openSessions, "max-open-sessions", 64, "maximum `number` of open sessions; others rest on the disk")
-	flags.StringVar(&f.durability, "durability", "kept",
-		"`what` sessions keep if the server is killed: kept for all that was answered, idle for what was saved at rest")
 	flags.Var(&f.memory, "workers-memory",
 		"`size` of the memory of all workers, of which a tenant may have three quarters "+
 			"(default: three quarters of this machine's)")
@@ -130,7 +127,7 @@ func NewServe(e *cli.Env) *cobra.Command {
 	flags.BoolVar(&f.check, "check", false, "check the settings, models and data, then exit")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
 	config.AddFlags(flags,
-		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
+		config.In(config.Routing, config.Limits, config.Sessions, config.Models, config.Run, config.Graphs))
 	return cmd
 }
 
@@ -208,7 +205,6 @@ func (f *serveFlags) run(cmd *cobra.Command, e *cli.Env) (err error) {
 func (f *serveFlags) options(e *cli.Env, known *profiles, tools *wiring.Tools, base server.Options) server.Options {
 	base.Profiles, base.AtOnce, base.Queue = known.list, f.atOnce, f.queue
 	base.Sessions, base.OpenSessions, base.Connections = f.sessions, f.openSessions, f.connections
-	base.Durability = f.durability
 	base.MaxBody, base.MaxFile, base.MaxContext = int64(f.maxBody), int64(f.maxFile), int64(f.maxCtx)
 	base.Long, base.Keep, base.Hosts, base.Origins = int(f.long), f.keep, f.hosts, f.origins
 	base.Inputs = inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.Settings.CacheDir}
@@ -217,8 +213,7 @@ func (f *serveFlags) options(e *cli.Env, known *profiles, tools *wiring.Tools, b
 	return base
 }
 
-// noteModels notes what is unknown of the profiles' models, each fact once, and that there is no
-// model.
+// noteModels notes each unknown fact about the profiles' models once, or that there is no model.
 func noteModels(profiles []server.Profile, note func(string, ...any)) {
 	noted := map[string]bool{}
 	for i := range profiles {
@@ -238,7 +233,7 @@ func noteModels(profiles []server.Profile, note func(string, ...any)) {
 }
 
 // openCertificates returns the certificates of the flags' authority, and a configuration that uses
-// them. Without an authority it returns the given configuration.
+// them. Without an authority, it returns the given configuration.
 func (f *serveFlags) openCertificates(
 	dir string, given *tls.Config, log *slog.Logger,
 ) (*acme.Certificates, *tls.Config, error) {
@@ -256,7 +251,7 @@ func (f *serveFlags) openCertificates(
 	return certs, secure, nil
 }
 
-// letGo releases the data folder. A check alongside a running server has claimed nothing.
+// letGo releases the data folder. claim is nil if a check runs while a server uses the folder.
 func letGo(claim io.Closer) error {
 	if claim == nil {
 		return nil
@@ -288,7 +283,7 @@ func (f *serveFlags) openEngine(
 	})
 }
 
-// useWorkers puts tier wasm into workers.
+// useWorkers moves tier wasm into worker processes.
 func (f *serveFlags) useWorkers(ctx context.Context, e *cli.Env, wasm tiers.Tier) (tiers.Tier, error) {
 	inWorkers, err := server.Workers{
 		Memory: int64(f.memory), Engine: e.Settings.Engine, AllowSampled: e.Settings.AllowSampled,
@@ -319,8 +314,8 @@ func noteMemory(engine *rlm.Engine, known *profiles, note func(string, ...any)) 
 	}
 }
 
-// checkAddress refuses settings that would let strangers in. It reports whether only this machine
-// can reach the address.
+// checkAddress refuses settings that would let anyone use the server. It reports whether only this
+// machine can reach the address.
 func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error) {
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
@@ -343,8 +338,6 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 			f.listen)
 	case f.sessions < 1 || f.openSessions < 1:
 		return false, nil, errors.New("give a positive --max-sessions and --max-open-sessions")
-	case f.durability != "kept" && f.durability != "idle":
-		return false, nil, fmt.Errorf("unknown --durability %q: give kept or idle", f.durability)
 	case f.connections < 8:
 		return false, nil, errors.New("give a --max-connections of at least 8")
 	case f.atOnce < 1 || f.queue < 0:
@@ -376,7 +369,7 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 	return isLocal, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// serve checks the server and serves.
+// serve checks the server, and then serves requests.
 func (f *serveFlags) serve(
 	ctx context.Context, s *server.Server, secure *tls.Config, certs *acme.Certificates, note func(string, ...any),
 ) error {

@@ -18,13 +18,13 @@ import (
 	"github.com/rlmhq/rlm/server"
 )
 
-// defaultProfile is the profile of requests that name none.
+// defaultProfile is the profile of requests that do not name one.
 const defaultProfile = "default"
 
 // profileGroups are the groups of settings that a profile may contain; profileKeys are additional
-// settings. All others belong to the whole server.
+// settings. All other settings apply to the whole server.
 var (
-	profileGroups = []config.Group{config.Limits, config.Models, config.Run}
+	profileGroups = []config.Group{config.Limits, config.Sessions, config.Models, config.Run}
 	profileKeys   = []string{"tier", "min_isolation", "allow_local", "allow_host"}
 )
 
@@ -34,15 +34,15 @@ type profiles struct {
 	models []io.Closer
 }
 
-// close closes the models; errors do not matter, since they were only asked.
+// close closes the models; errors do not matter, since the models hold no data.
 func (p *profiles) close() {
 	for _, m := range p.models {
 		_ = m.Close()
 	}
 }
 
-// openProfiles opens the profile of the settings, if they have a model or no flag has one, and the
-// profiles of the flags.
+// openProfiles opens the profiles of the flags. It also opens the profile of the settings, if they
+// name a model or no flag gives a profile.
 func (f *serveFlags) openProfiles(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools) (*profiles, error) {
 	given := f.profiles
 	if wiring.HasModel(e) || len(given) == 0 {
@@ -81,7 +81,7 @@ func (p *profiles) add(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools, na
 	}
 	p.models = append(p.models, models)
 
-	made := server.Profile{Name: name}
+	made := server.Profile{Name: name, Durability: own.Settings.Durability}
 	made.Observe = func(ctx context.Context, next func(ledger.Event)) (func(ledger.Event), func(), error) {
 		return wiring.Observe(ctx, &own, "run", "", next)
 	}
