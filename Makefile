@@ -32,8 +32,8 @@ PACKAGES ?= ./cmd/rlm ./tiers/wasm ./repl/run . ./...
 SCRIPTS ?= ./...
 # Packages at once, and tests of each at once: tests wait more than they compute.
 ATONCE ?= 4
-# Below these folders make race skips some tests, see internal/testing/skip. The longest come first.
-UNRACED := ./tiers/docker ./tiers/local ./tiers/wasm ./cmd/rlm ./inputs ./tiers/... ./repl/run ./repl/internal/turns ./schema/... ./internal/wall/jail/... ./server/internal/served ./server/internal/workers ./internal/snippet/session/... ./internal/testing/... ./internal/text/texts
+# Below these folders make test skips some tests, see internal/testing/skip. The longest come first.
+UNRACED := ./tiers/docker ./tiers/local ./tiers/wasm ./cmd/rlm ./inputs ./tiers/... ./schema/... ./internal/wall/jail/... ./server/internal/served ./server/internal/workers ./internal/snippet/session/... ./internal/testing/...
 UNRACED_SCRIPTS := ./checks/graphtruth ./prepare ./wasm/...
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
@@ -96,7 +96,7 @@ race: ## Run all but slow tests with the race detector; needs a C compiler
 		$(GOTEST) -race -short -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(SCRIPTS))
 
 # Three packages at once: tier docker waits for its daemon most of the time.
-unraced: ## Run what make race skips, without the race detector
+unraced: ## Run the packages with slow tests, without the race detector
 	$(GOTEST) -p 3 -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
 	cd scripts && $(GOTEST) -p 3 -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED_SCRIPTS)
 
@@ -113,7 +113,7 @@ lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: linters, vet among them, format,
 		set -x; find scripts deploy .ci \( -name '*.sh' -o -path .ci/run \) -exec shellcheck {} +; \
 	else echo 'make lint: shellcheck is not installed, shell scripts are not checked'; fi
 
-check: lint build images demo race unraced arm64 smollm mcp-clients serve-clients axe bench-once wasm-check ## Check everything, as CI does
+check: lint build images demo test race unraced arm64 smollm mcp-clients serve-clients axe bench-once wasm-check ## Check everything, as CI does
 
 # GOVULNDB names another database than https://vuln.go.dev.
 govulncheck: $(GOVULNCHECK) ## Look for known vulnerabilities; fails if there is no result

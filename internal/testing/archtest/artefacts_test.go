@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestBuiltFilesAreExplained: a file that is not text is named in the README of its folder, and
-// marked as binary in .gitattributes.
+// TestBuiltFilesAreExplained checks that each file that is not text is named in the README of its
+// folder, and marked as binary in .gitattributes.
 func TestBuiltFilesAreExplained(t *testing.T) {
 	marks := readAttributes(t)
 	found := 0
@@ -48,7 +48,7 @@ func isExpectedOrFound(name string) bool {
 		strings.Contains(name, "__pycache__/")
 }
 
-// TestGeneratedFilesAreMarked: reviews skip generated files.
+// TestGeneratedFilesAreMarked checks the marks of generated files, which reviews skip.
 func TestGeneratedFilesAreMarked(t *testing.T) {
 	marks := readAttributes(t)
 	var generated []string
@@ -110,7 +110,7 @@ func parseAttributes(text string) attributes {
 	return all
 }
 
-// of returns the attributes of a file. A later line with -x removes x, and one with text removes
+// of returns the attributes of a file. An attribute -x in a later line removes x, and text removes
 // binary.
 func (a attributes) of(name string) []string {
 	var all []string

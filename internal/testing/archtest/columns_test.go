@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a line, in columns. A tab counts as four.
+// The maximum widths of a line, in columns, and the columns of a tab.
 const (
 	longestCode  = 120
 	longestProse = 100
@@ -32,7 +32,7 @@ func TestGoLinesFitOnAScreen(t *testing.T) {
 	}
 }
 
-// findLongLines returns the numbers of the lines that exceed a bound, from 1.
+// findLongLines returns the line numbers, from 1, of the lines that exceed a bound.
 func findLongLines(text string, bound int) []int {
 	var all []int
 	n := 0
@@ -77,17 +77,17 @@ func TestProseFitsOnAScreen(t *testing.T) {
 	}
 }
 
-// isTextForModels reports whether a page is a prompt or test data. Its line breaks are part of the
-// text.
+// isTextForModels reports whether a page is a prompt or test data. The line breaks of such a page
+// are part of its content.
 func isTextForModels(name string) bool {
 	return strings.Contains(name, "/prompts/") || strings.Contains(name, "testdata/")
 }
 
-// link matches what cannot be wrapped: an image, the target of a link, an address.
+// link matches parts of a line that cannot be wrapped: an image, the target of a link, a URL.
 var link = regexp.MustCompile(`!\[[^\]]*\]\([^)\s]+\)|\]\([^)\s]+\)|https?://\S+`)
 
-// findWideProse returns the numbers of the lines of a page that exceed a bound. Tables, code blocks
-// and the targets of links do not count.
+// findWideProse returns the line numbers of a page's lines that exceed a bound. It ignores tables,
+// code blocks and the targets of links.
 func findWideProse(text string, bound int) []int {
 	var all []int
 	n, inCode := 0, false
@@ -112,8 +112,8 @@ func TestWideProseIsFound(t *testing.T) {
 	}
 }
 
-// The share of blank lines in the bodies of a package's functions, in per cent. Packages with fewer
-// than minBody lines in bodies are not judged.
+// The share of blank lines in the bodies of a package's functions, in per cent. The test skips
+// packages with fewer than minBody lines in bodies.
 const (
 	leastBlank = 4.0
 	mostBlank  = 8.0
@@ -140,8 +140,8 @@ func TestFunctionsHaveAir(t *testing.T) {
 	}
 }
 
-// countBodyLines counts the lines between the braces of top-level functions, and the blank
-// ones among them.
+// countBodyLines counts the lines between the braces of top-level functions, and how many of them
+// are blank.
 func countBodyLines(t *testing.T, text string) (lines, blank int) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -174,8 +174,8 @@ func TestBodyLinesAreCounted(t *testing.T) {
 	}
 }
 
-// mostReadmeWords limits the README to a page: details belong in docs. Commands and their output do
-// not count.
+// mostReadmeWords limits the README to one page, because details belong in docs. Commands and their
+// output are not counted.
 const mostReadmeWords = 900
 
 func TestReadmeIsShort(t *testing.T) {

@@ -46,8 +46,8 @@ func TestEveryPublicNameIsDocumented(t *testing.T) {
 	}
 }
 
-// undocumented returns the exported names in a declaration that have no comment, and whose group
-// has none.
+// undocumented returns the exported names in a declaration that have no comment, not even on their
+// group.
 func undocumented(decl ast.Decl) []string {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -67,7 +67,7 @@ func undocumented(decl ast.Decl) []string {
 	return nil
 }
 
-// receiverIsExported reports whether a function is not a method, or is one of an exported type.
+// receiverIsExported reports whether a function is a method of an exported type, or not a method.
 func receiverIsExported(d *ast.FuncDecl) bool {
 	if d.Recv == nil {
 		return true

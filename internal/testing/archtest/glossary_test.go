@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// glossary is the page with one row for each word.
+// glossary is the page with one row for each term.
 const glossary = "docs/reference/glossary.md"
 
 // term is a row of the glossary.
 type term struct {
 	words   []string
 	types   []string // as package.Type
-	retired []string // words that nothing may be named by
+	retired []string // words that must not be in any name
 }
 
 var (
@@ -91,7 +91,7 @@ func TestTypesHaveTheWordsOfTheGlossary(t *testing.T) {
 	}
 }
 
-// checkRetired fails if a package, a type or a function is named by a word that the glossary
+// checkRetired fails if the name of a package, a type or a function has a word that the glossary
 // retired.
 func checkRetired(t *testing.T, word string) {
 	t.Helper()

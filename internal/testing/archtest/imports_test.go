@@ -35,7 +35,7 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// forbid returns why a package in folder from may not import the package in folder to, or an empty
+// forbid returns why a package in folder from must not import the package in folder to, or an empty
 // string if it may.
 func (m *archMap) forbid(from, to string, test bool) string {
 	above, below := m.floorOf(from), m.floorOf(to)
@@ -55,8 +55,8 @@ func (m *archMap) forbid(from, to string, test bool) string {
 		above.name, above.imports, mapPage)
 }
 
-// mayTest reports whether tests of a part may import another part that its code may not: loops,
-// engines and servers are tested with what their users provide.
+// mayTest reports whether tests of a part may import another part that the code of the part must
+// not import. Loops, engines and servers are tested with the parts that their users provide.
 func mayTest(part, other string) bool {
 	uses := map[string][]string{
 		"command":  {"tiers"},

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// topLevel are the patterns of the names allowed at the top of the tree.
+// topLevel are the patterns of the names allowed in the top folder.
 var topLevel = []string{
 	"go.mod", "go.sum", "cmd", "router", "tiers", "repl", "graph", "schema", "images", "inputs",
 	"standard", "store", "tables", "hook", "server", "mcp", "viewer",
@@ -46,7 +46,7 @@ func matchesAny(t *testing.T, patterns []string, name string) bool {
 	return false
 }
 
-// mostLines bounds files that are not tests.
+// mostLines bounds the lines of files that are not tests.
 const mostLines = 450
 
 func TestFilesAreShort(t *testing.T) {
@@ -57,7 +57,7 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// machinePath matches a path that exists on one machine only.
+// machinePath matches a path that exists only on one machine.
 var machinePath = regexp.MustCompile(`/(root|home)/[\w.-]+`)
 
 func TestNoPathOfAMachineIsWritten(t *testing.T) {

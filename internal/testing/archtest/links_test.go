@@ -23,7 +23,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// readPages returns the text of every Markdown page by its path from the top.
+// readPages returns the text of every Markdown page, by its path relative to the top.
 func readPages(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
@@ -116,7 +116,7 @@ func TestBrokenLinksAreFound(t *testing.T) {
 var documentPath = regexp.MustCompile(`\bdocs/[\w./-]+\.(?:md|json|svg|png)\b`)
 
 // TestDocumentsInTheCodeExist checks the documents named in comments, messages, scripts and
-// settings. Tests are not read, because they make up documents.
+// settings. It does not read tests, because they invent names of documents.
 func TestDocumentsInTheCodeExist(t *testing.T) {
 	for _, name := range files(t) {
 		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "testdata/") {
@@ -138,7 +138,8 @@ func TestDocumentsInTheCodeExist(t *testing.T) {
 	}
 }
 
-// TestTheIndexHasEveryPage: docs/README.md links to each page of the shelves, and to no report.
+// TestTheIndexHasEveryPage checks that docs/README.md links to each page of the shelves, and to no
+// report.
 func TestTheIndexHasEveryPage(t *testing.T) {
 	pages := readPages(t)
 	index := pages["docs/README.md"]

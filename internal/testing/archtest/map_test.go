@@ -14,8 +14,8 @@ const mapPage = "docs/architecture.md"
 
 // archMap is the content of the page.
 type archMap struct {
-	floors   []floor  // from the top down
-	packages []string // folders; one that ends in /... stands for everything below it
+	floors   []floor  // from top to bottom
+	packages []string // folders; a folder with /... stands for everything below it
 }
 
 // floor is a part of the project with the parts that it may import.
@@ -125,8 +125,8 @@ func (m *archMap) has(folder string) bool {
 	})
 }
 
-// TestRoomsAreFew: each room of internal has a doc.go that describes what is inside and what is
-// not.
+// TestRoomsAreFew checks that internal has few rooms, and that each has a doc.go that describes
+// what is inside and what is not.
 func TestRoomsAreFew(t *testing.T) {
 	const mostRooms = 10
 	rooms, err := os.ReadDir(filepath.Join(top, "internal"))
@@ -143,7 +143,7 @@ func TestRoomsAreFew(t *testing.T) {
 	}
 }
 
-// TestTheMapLeadsToFiles: each path with a folder on the page exists.
+// TestTheMapLeadsToFiles checks that each path with a folder on the page exists.
 func TestTheMapLeadsToFiles(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(top, mapPage))
 	if err != nil {
@@ -152,7 +152,7 @@ func TestTheMapLeadsToFiles(t *testing.T) {
 	for _, found := range quoted.FindAllStringSubmatch(string(text), -1) {
 		first, _, hasFolder := strings.Cut(found[1], "/")
 		if _, err := os.Stat(filepath.Join(top, first)); !hasFolder || err != nil {
-			continue // a name in a folder that the row gives before
+			continue // a name inside a folder that the row has named before
 		}
 		for _, path := range expand(strings.TrimSuffix(found[1], "/...")) {
 			if all, err := filepath.Glob(filepath.Join(top, path)); err != nil || len(all) == 0 {

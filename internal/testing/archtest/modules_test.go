@@ -35,9 +35,9 @@ func TestEveryDirectModuleIsListedWithItsLicence(t *testing.T) {
 	}
 }
 
-// TestTheRootRequiresLittle: a program that embeds rlm downloads the modules that the root
-// requires. Modules that only scripts, or tests of other programs, need belong to the module
-// scripts.
+// TestTheRootRequiresLittle limits the modules that the root requires, because a program that
+// embeds rlm downloads all of them. Modules that only scripts, or tests of other programs, need
+// belong to the module scripts.
 func TestTheRootRequiresLittle(t *testing.T) {
 	const most = 46
 	direct := 0
@@ -51,7 +51,8 @@ func TestTheRootRequiresLittle(t *testing.T) {
 	}
 }
 
-// TestBothModulesUseTheSameVersions: the scripts measure, attach and describe what the root ships.
+// TestBothModulesUseTheSameVersions checks shared requirements, because the scripts must measure,
+// attach and describe the versions that the root ships.
 func TestBothModulesUseTheSameVersions(t *testing.T) {
 	root := requirements(t, "go.mod")
 	for name, from := range requirements(t, "scripts/go.mod") {
@@ -105,8 +106,8 @@ func TestTheZeroOptionsLinkLittle(t *testing.T) {
 	}
 }
 
-// listDependencies returns the modules of the packages that a program links, empty for a package of
-// the standard library.
+// listDependencies returns the modules of the packages that a program links, by package. A package
+// of the standard library has no module.
 func listDependencies(t *testing.T, program string) map[string]string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",

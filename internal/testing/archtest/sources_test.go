@@ -29,8 +29,8 @@ var sourceMark = regexp.MustCompile(`^Source (\d{3}), (\S+): (.+)$`)
 // demonstrates it.
 type covered struct{ sentence, code, test string }
 
-// TestPagesOfSourcesAreFresh: the tables of sentences, code and tests are generated from the
-// comments of the tests. With -update, the pages are written.
+// TestPagesOfSourcesAreFresh checks the tables of sentences, code and tests, which are generated
+// from the comments of the tests. With -update, it writes the pages.
 func TestPagesOfSourcesAreFresh(t *testing.T) {
 	found := map[string][]covered{}
 	for _, f := range goFiles(t) {

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// compiledAtStart are parts in which variables may compile regular expressions: they are not part
-// of the command, or are programs of images, which have only the standard library.
+// compiledAtStart are parts in which variables may compile regular expressions. They are not part
+// of the command, or they are programs of images, which have only the standard library.
 var compiledAtStart = []string{
 	"scripts/", "examples/", "images/go/", "internal/testing/", "internal/golang/guest/",
 }
 
-// TestExpressionsAreCompiledLate: an expression compiled by a variable would slow down the start of
-// every process. Package lazyregexp detects a broken expression only at its first use, so the test
-// compiles all of them.
+// TestExpressionsAreCompiledLate checks that no variable compiles an expression, which would slow
+// down the start of every process. Package lazyregexp detects an invalid expression only at its
+// first use, so the test compiles all expressions.
 func TestExpressionsAreCompiledLate(t *testing.T) {
 	late := 0
 	for _, f := range goFiles(t) {
@@ -75,7 +75,7 @@ func compilesAtStart(syntax *ast.File) (found bool) {
 	return found
 }
 
-// lateExpressions returns the constant texts that a file passes to lazyregexp.
+// lateExpressions returns the constant strings that a file passes to lazyregexp.
 func lateExpressions(syntax *ast.File) (texts []string) {
 	ast.Inspect(syntax, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok && isCallOf(call, "lazyregexp", "New") {

@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// mostNames bounds the exported names of all public packages together: top-level names, and
-// methods of exported types. A feature that needs a few more raises it in the same change.
+// mostNames bounds the exported names of all public packages together: top-level names, and methods
+// of exported types. A feature that needs a few more names raises the bound in the same change.
 const mostNames = 613
 
 func TestThePublicSurfaceIsSmall(t *testing.T) {
@@ -115,7 +115,7 @@ func folderOf(importPath string) string {
 	return folder
 }
 
-// loadPublicPackages returns the types of the public packages. They are loaded from the compiler's
+// loadPublicPackages returns the types of the public packages. It loads them from the compiler's
 // cache, so nothing is compiled twice.
 func loadPublicPackages(t *testing.T) []*types.Package {
 	t.Helper()
@@ -175,16 +175,16 @@ func findLeaks(p *types.Package) []string {
 	return s.leaks
 }
 
-// search searches the public declarations of one package.
+// search is a search through the public declarations of one package.
 type search struct {
 	own   *types.Package
 	seen  map[types.Type]bool
 	leaks []string
-	// aliased are the types for which the package exports another name.
+	// aliased are the types that the package exports under another name.
 	aliased map[*types.TypeName]bool
 }
 
-// visitObject checks an exported name: its type, and everything reachable from a type.
+// visitObject checks the type of an exported name, and everything reachable from that type.
 func (s *search) visitObject(object types.Object) {
 	if name, ok := object.(*types.TypeName); ok && name.IsAlias() {
 		s.visit(object.Name(), types.Unalias(object.Type()))

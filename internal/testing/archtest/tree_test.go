@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 const (
@@ -20,12 +22,12 @@ const (
 	top = "../../.."
 )
 
-// skipped are folders that contain nothing of the project's own.
+// skipped are folders without files of the project.
 var skipped = []string{".git", "bin"}
 
 // file is one Go file.
 type file struct {
-	path      string // from the top of the tree
+	path      string // relative to the top of the tree
 	test      bool
 	generated bool
 	text      string
@@ -43,6 +45,7 @@ var parsed []file
 // goFiles parses every Go file of the tree, regardless of build constraints.
 func goFiles(t *testing.T) []file {
 	t.Helper()
+	skip.UnderRace(t)
 	if parsed != nil {
 		return parsed
 	}
@@ -90,9 +93,10 @@ func parseFile(t *testing.T, name string) file {
 	return f
 }
 
-// files lists every regular file of the tree by its path from the top.
+// files lists the paths of all regular files of the tree, relative to the top.
 func files(t *testing.T) []string {
 	t.Helper()
+	skip.UnderRace(t)
 	var all []string
 	err := filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -116,7 +120,7 @@ func files(t *testing.T) []string {
 	return all
 }
 
-// folders lists the folders in a folder, or none if it does not exist.
+// folders lists the folders in a folder. A folder that does not exist has none.
 func folders(t *testing.T, name string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(top, name))
@@ -138,7 +142,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// parseSource parses the source of a file made up by a test.
+// parseSource parses the source of a file that a test invented.
 func parseSource(t *testing.T, source string) *ast.File {
 	t.Helper()
 	syntax, err := parser.ParseFile(token.NewFileSet(), "made-up.go", source, parser.ParseComments)

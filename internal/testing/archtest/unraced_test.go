@@ -8,15 +8,16 @@ import (
 	"testing"
 )
 
-// The marks of tests that `make race` leaves out: calls in a test, and a condition in a script.
+// The marks of tests that `make test` and `make race` omit: a call in a test, and a condition in a
+// script.
 var (
-	leftOut       = regexp.MustCompile(`\bskip\.(UnderRace|Short)\(|//go:build !race`)
+	leftOut       = regexp.MustCompile(`\bskip\.Short\(`)
 	leftOutScript = regexp.MustCompile(`(?m)^\[short\]`)
 )
 
-// TestTestsSkippedByMakeRaceRunUnraced compares the tests that `make race` leaves out with the
-// folders that `make unraced` tests: otherwise no run would include them.
-func TestTestsSkippedByMakeRaceRunUnraced(t *testing.T) {
+// TestSlowTestsRunUnraced checks that `make unraced` tests the folders of all slow tests. Otherwise,
+// no run would include them.
+func TestSlowTestsRunUnraced(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(top, "Makefile"))
 	if err != nil {
 		t.Fatal(err)
@@ -28,12 +29,12 @@ func TestTestsSkippedByMakeRaceRunUnraced(t *testing.T) {
 
 	for _, name := range testsLeftOut(t) {
 		if !liesBelow(name, folders) {
-			t.Errorf("make race leaves out a test of %s, and no folder of UNRACED in the Makefile has it", name)
+			t.Errorf("make test leaves out a test of %s, and no folder of UNRACED in the Makefile has it", name)
 		}
 	}
 }
 
-// testsLeftOut returns the files with tests that `make race` leaves out.
+// testsLeftOut returns the files with tests that `make test` omits.
 func testsLeftOut(t *testing.T) []string {
 	t.Helper()
 	var all []string

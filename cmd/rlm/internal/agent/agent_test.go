@@ -19,7 +19,7 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// models answer by rules under any name.
+// models provides a model that answers by rules, under any name.
 type models struct{ llm.Provider }
 
 // Resolve implements [ledger.Models].
@@ -187,7 +187,8 @@ except Exception as e:
 	}
 }
 
-// TestARunWithoutAnAnswerHasNoMessage: a client takes each message for an answer.
+// TestARunWithoutAnAnswerHasNoMessage checks that no message is sent, since a client treats each
+// message as an answer.
 func TestARunWithoutAnAnswerHasNoMessage(t *testing.T) {
 	conn, c, id := connect(t, reply("Guess", code(`answer["content"] = "17, I guess"`)))
 	got, err := conn.Prompt(t.Context(), say(id, "Guess!"))
@@ -293,13 +294,18 @@ func TestBadPromptsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheConnectionEndsDuringAPrompt: the run ends, and so does the server, without an error. The
+// TestTheConnectionEndsDuringAPrompt checks that the run and the server end without an error. The
 // cleanup of connect checks this.
 func TestTheConnectionEndsDuringAPrompt(t *testing.T) {
 	slow := reply("Wait", code("FINAL(1)"))
 	slow.Delay = time.Minute
 	conn, _, id := connect(t, slow)
-	go func() { _, _ = conn.Prompt(t.Context(), say(id, "Wait.")) }() // the connection ends first
+	go func() { // the connection ends first
+		for isRefused := true; isRefused; { // if one of the empty prompts below was there before it
+			_, err := conn.Prompt(t.Context(), say(id, "Wait."))
+			isRefused = err != nil && strings.Contains(err.Error(), "answers another prompt")
+		}
+	}()
 	for begun := false; !begun; {
 		_, err := conn.Prompt(t.Context(), acp.PromptRequest{SessionId: id, Prompt: []acp.ContentBlock{}})
 		begun = err != nil && strings.Contains(err.Error(), "answers another prompt")
