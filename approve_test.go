@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// approvedTurns call a tool that needs approval, two calls at once during a model call, and
-// continue.
+// approvedTurns make two concurrent calls of a tool that needs approval, during a model call, and
+// use the results in the next turn.
 var approvedTurns = []string{
 	"```repl\nfrom concurrent.futures import ThreadPoolExecutor\ndef send(to):\n    try:\n        return mail(to)\n" +
 		"    except Exception as e:\n        return str(e)\n" +
@@ -46,7 +46,7 @@ func newApprovedRun(t *testing.T) *approvedRun {
 	return a
 }
 
-// answer runs a process of the run with a name; an empty name means a run that is not durable.
+// answer runs one process of the named run. If the name is empty, the run is not durable.
 func (a *approvedRun) answer(t *testing.T, name string) (rlm.Outcome, error) {
 	t.Helper()
 	return a.process(t, 1000, func(task *rlm.Task) {
@@ -62,7 +62,7 @@ func (a *approvedRun) answer(t *testing.T, name string) (rlm.Outcome, error) {
 	})
 }
 
-// withEngine calls use with a separate engine that has the store.
+// withEngine calls use with a separate engine that uses the same store.
 func (a *approvedRun) withEngine(t *testing.T, use func(*rlm.Engine)) {
 	t.Helper()
 	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: store.Folder(a.dir)})
@@ -75,7 +75,7 @@ func (a *approvedRun) withEngine(t *testing.T, use func(*rlm.Engine)) {
 
 func TestACallWaitsForAPerson(t *testing.T) {
 	a := newApprovedRun(t)
-	for range 2 { // the second process finds no decision yet
+	for range 2 { // the second process still finds no decision
 		outcome, err := a.answer(t, "a")
 		if err != nil || outcome.Status != ledger.StatusParked || outcome.Partial != "" || a.sent.Load() != 0 {
 			t.Fatalf("%+v, %v, %d sent", outcome, err, a.sent.Load())

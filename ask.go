@@ -12,12 +12,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// modelTools makes the host functions with which snippets call models, over inputs and with
-// tools for sub-loops.
+// modelTools makes the host functions with which snippets call models. Their sub-loops receive the
+// inputs and the tools.
 type modelTools func(inputs []tiers.Input, tools *repl.Tools) (*repl.Tools, error)
 
 // modelTools returns the constructor of a session's model functions. The session and its forks
-// share one budget for the calls.
+// share one budget for their calls.
 func (e *Engine) modelTools(cfg SessionConfig) (modelTools, error) {
 	ask := cfg.Ask
 	ask.Open = e.opener(cfg.Policy, cfg.Labels)
@@ -31,8 +31,8 @@ func (e *Engine) modelTools(cfg SessionConfig) (modelTools, error) {
 // maxListed is the maximum number of variables that a question lists.
 const maxListed = 200
 
-// Ask lets a model answer a question with the loop of [Engine.Ask], in a copy of the session:
-// snippets of the loop read and change all variables there, and the session stays unchanged unless
+// Ask asks a model a question with the loop of [Engine.Ask], in a copy of the session. The loop's
+// snippets read and change all variables of the copy; the session itself changes only if
 // [SessionConfig] sets Keep. Ask binds the answer, if any, to the variable _answer.
 // SessionConfig.Ask names the models. The errors are those of [Engine.Ask].
 func (s *Session) Ask(ctx context.Context, question string) (Outcome, error) {
@@ -86,7 +86,7 @@ const answerVariable = "_answer"
 // askedHost answers the host calls of a loop in a copy of the session.
 type askedHost struct{ now atomic.Pointer[tiers.Host] }
 
-// Call forwards a call.
+// Call forwards a call to the loop's current host.
 func (h *askedHost) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	host := h.now.Load()
 	if host == nil {
@@ -95,8 +95,8 @@ func (h *askedHost) Call(ctx context.Context, call tiers.Call) (tiers.Value, err
 	return (*host).Call(ctx, call)
 }
 
-// openAsked returns an opener whose first runner is the session's, or a copy of it. Sub-loops open
-// the other runners, with new namespaces.
+// openAsked returns an opener that first returns the session's runner or a copy of it. Later calls,
+// by sub-loops, return runners with new namespaces.
 func (s *Session) openAsked(asked *askedHost) repl.Opener {
 	next := s.engine.opener(s.cfg.Policy, s.cfg.Labels)
 	var begun atomic.Bool
@@ -136,8 +136,8 @@ type extendableRunner interface {
 	Extend(ctx context.Context, inputs []tiers.Input, functions []tiers.Function) error
 }
 
-// chooseRunner returns a copy of the session's runner, or the runner itself if the loop should
-// work there. It calls ended when the loop closes the runner.
+// chooseRunner returns a copy of the session's runner, or the runner itself if the session is a
+// conversation. When the loop closes the runner, ended is called.
 func (s *Session) chooseRunner(
 	ctx context.Context, limits tiers.Limits, ended func(),
 ) (extendableRunner, error) {
@@ -156,7 +156,7 @@ func (s *Session) chooseRunner(
 	return loopRunner{fork, s.engine.slots, func() { ended(); release() }}, nil
 }
 
-// listVariables lists the session's variables in the form that a question shows.
+// listVariables lists the session's variables in the format of a loop's prompt.
 func (s *Session) listVariables() string {
 	known := s.Variables()
 	if len(known) == 0 {

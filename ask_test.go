@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// scriptedModels answers by rules under any name.
+// scriptedModels resolves every name to a model that answers by rules.
 type scriptedModels struct{ llm.Provider }
 
 // Resolve implements repl.Models.
@@ -109,7 +109,7 @@ func TestAnInterruptedSnippetLeavesTheSession(t *testing.T) {
 	prints(t, session, "x = 41", "")
 	for name, source := range map[string]string{
 		"in a loop": "y = 1\nprint('busy')\nwhile True: pass",
-		// It is interrupted again while the runtime writes its traceback.
+		// A second interrupt arrives while the runtime writes the traceback.
 		"in its traceback": `y = 1
 class Slow(Exception):
     def __str__(self):
@@ -149,8 +149,8 @@ func (f writerFunc) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAConversationGoesOn asks three questions. Each finds what the earlier ones left, even in
-// another process.
+// TestAConversationGoesOn checks that each of three questions finds the variables and messages of
+// the earlier ones, even in another process.
 func TestAConversationGoesOn(t *testing.T) {
 	said := func(n int) scripted.When { return scripted.When{Said: &n, Purpose: "root"} }
 	turn := func(question, source string) scripted.Rule {
@@ -205,8 +205,8 @@ func TestAConversationGoesOn(t *testing.T) {
 	}
 }
 
-// smallModels have a window of 5000 tokens, which their server reports, or reveals only by
-// refusing.
+// smallModels have a window of 5000 tokens. Their server reports the window, or only refuses
+// prompts that exceed it.
 type smallModels struct {
 	scriptedModels
 
@@ -220,7 +220,8 @@ func (s smallModels) Resolve(name string) (llm.Model, error) {
 	return model, err
 }
 
-// TestALongQuestionIsAnInputOfTheCopy asks a question that does not fit into the window.
+// TestALongQuestionIsAnInputOfTheCopy checks that a question that exceeds the model's window
+// becomes an input.
 func TestALongQuestionIsAnInputOfTheCopy(t *testing.T) {
 	question := strings.Repeat("long ", 5_000)
 	tooLong := &llm.Error{Kind: llm.ErrContextLength}
@@ -248,7 +249,7 @@ func TestALongQuestionIsAnInputOfTheCopy(t *testing.T) {
 	}
 }
 
-// TestAConversationKeepsTheLastHistories gives a session more histories than it keeps.
+// TestAConversationKeepsTheLastHistories checks a session with more histories than it keeps.
 func TestAConversationKeepsTheLastHistories(t *testing.T) {
 	long := []llm.Message{{Role: llm.RoleUser, Content: strings.Repeat("é", 60_000)}}
 	for range 5 {

@@ -33,19 +33,20 @@ func ContextOf(name string, open func(ctx context.Context) (tiers.Input, error))
 	return Context{name: name, open: open}
 }
 
-// As returns the context with an additional name for Python snippets, besides context or
-// context_1. The name must be an unused identifier.
+// As returns the context with an additional name for Python snippets, next to context or context_1.
+// The name must be an unused identifier.
 func (c Context) As(variable string) Context {
 	c.variable = variable
 	return c
 }
 
-// File is the UTF-8 text at path, or a folder of such texts. It is mapped, not read, so it must
-// not change while the session lives; a change is an error, not a wrong answer. A file whose first
-// 64 KiB are not UTF-8 is refused, and so is a PDF. Other texts are passed unchanged, including
-// HTML, mail and files that .gitignore excludes: [github.com/rlmhq/rlm/inputs.Files] converts
-// documents to text, reads archives, compressed files and other encodings, and leaves ignored
-// files out. Both leave files of secrets, such as .env, out of a folder.
+// File is the UTF-8 text file at path, or a folder of such files. Files are mapped, not read, so
+// they must not change while the session lives; a change causes an error, never a wrong answer. A
+// file whose first 64 KiB are not UTF-8 is refused, and so is a PDF. Other files are passed
+// unchanged, including HTML, mail and files that .gitignore excludes. In contrast,
+// [github.com/rlmhq/rlm/inputs.Files] converts documents to text, reads archives, compressed files
+// and other encodings, and skips ignored files. Both skip files in a folder that hold secrets, such
+// as .env.
 func File(path string) Context {
 	return ContextOf(path, func(context.Context) (tiers.Input, error) {
 		info, err := os.Stat(path)
@@ -63,7 +64,8 @@ func File(path string) Context {
 	})
 }
 
-// openFolder opens a folder of plain texts. Any other file is an error when a snippet reads it.
+// openFolder opens a folder of plain text files. If a snippet reads any other file, it gets an
+// error.
 func openFolder(path string) (tiers.Input, error) {
 	dir, err := bigtext.OpenFiles(path, []string{"."}, bigtext.Selection{
 		Skip: func(name string, isDir bool) string {
@@ -93,7 +95,7 @@ func openFolder(path string) (tiers.Input, error) {
 	return tiers.Input{Dir: dir, Notes: notes}, nil
 }
 
-// plainInput makes an input from a plain text. It owns the text.
+// plainInput makes an input from a plain text. The input owns the text.
 func plainInput(text *bigtext.Text) (tiers.Input, error) {
 	err := checkPlain(text)
 	if text.Size() == 0 {
@@ -105,7 +107,7 @@ func plainInput(text *bigtext.Text) (tiers.Input, error) {
 	return tiers.Input{Text: text}, nil
 }
 
-// checkPlain refuses a text whose beginning shows that it is not UTF-8 text.
+// checkPlain refuses a file whose beginning is not UTF-8 text.
 func checkPlain(text *bigtext.Text) error {
 	head := make([]byte, min(text.Size(), 64<<10))
 	if _, err := text.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -127,7 +129,8 @@ func checkPlain(text *bigtext.Text) error {
 		"read compressed files, documents, archives and all encodings", kind)
 }
 
-// isUTF8 reports whether head is UTF-8. If isCut is set, the last character may be incomplete.
+// isUTF8 reports whether head is valid UTF-8. If isCut is set, the last character may be
+// incomplete.
 func isUTF8(head []byte, isCut bool) bool {
 	if isCut {
 		for i := 1; i < utf8.UTFMax && i < len(head); i++ {
@@ -142,7 +145,7 @@ func isUTF8(head []byte, isCut bool) bool {
 	return utf8.Valid(head)
 }
 
-// Text is a text in memory.
+// Text is a string in memory.
 func Text(name, text string) Context {
 	return Context{name: name, open: func(context.Context) (tiers.Input, error) {
 		return tiers.Input{Text: bigtext.FromBytes(name, []byte(text))}, nil
@@ -150,7 +153,8 @@ func Text(name, text string) Context {
 }
 
 // Reader is a stream of UTF-8 text. It is copied to an unnamed temporary file of at most limit
-// bytes. It refuses what [File] refuses; [github.com/rlmhq/rlm/inputs.Stream] reads that.
+// bytes. It refuses the same data as [File]; [github.com/rlmhq/rlm/inputs.Stream] also reads other
+// formats.
 func Reader(name string, r io.Reader, limit int64) Context {
 	return ContextOf(name, func(ctx context.Context) (tiers.Input, error) {
 		text, err := bigtext.Spooled(ctx, name, r, limit, func() error { return nil })
@@ -161,7 +165,7 @@ func Reader(name string, r io.Reader, limit int64) Context {
 	})
 }
 
-// Value is a Go value. Snippets see its decoded JSON.
+// Value is a Go value. Snippets receive its decoded JSON.
 func Value(name string, value any) Context {
 	return Context{name: name, open: func(context.Context) (tiers.Input, error) {
 		data, err := json.Marshal(value)
@@ -205,7 +209,7 @@ func (in *opened) share() *opened {
 	return in
 }
 
-// release closes the inputs when the last session that uses them is gone.
+// release closes the inputs when the last session that uses them has released them.
 func (in *opened) release() error {
 	if in.users.Add(-1) != 0 {
 		return nil
@@ -221,9 +225,9 @@ func (in *opened) close() error {
 	return errors.Join(errs...)
 }
 
-// CheckContexts returns a sentence for each difference between a context and what snippets see:
-// how it was unpacked and decoded, bytes that are not UTF-8, and files that were left out. It
-// reads the texts once.
+// CheckContexts returns a sentence for each difference between a context and its source: how it was
+// unpacked and decoded, bytes that are not UTF-8, and files that were left out. It reads each text
+// once.
 func (s *Session) CheckContexts(ctx context.Context) ([]string, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -245,8 +249,8 @@ func (s *Session) CheckContexts(ctx context.Context) ([]string, error) {
 	return notes, context.Cause(ctx)
 }
 
-// describeInvalid describes the bytes of a text that are not UTF-8; it returns "" if all are. It
-// ignores errors, because a snippet that uses the text receives them again.
+// describeInvalid describes the bytes of a text that are not UTF-8, or returns "" if there are
+// none. It ignores errors, because a snippet that uses the text receives them again.
 func describeInvalid(ctx context.Context, text *bigtext.Text) string {
 	invalid, err := text.Invalid(ctx)
 	if err != nil || invalid == 0 {

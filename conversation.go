@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Limits on the past that a conversation shows.
+// Limits on what a conversation shows of earlier questions.
 const (
 	maxHistory    = 4 << 20 // bytes of all histories in the sandbox; the oldest are left out
 	maxMessage    = 50_000  // characters of a message in them
@@ -23,7 +23,7 @@ const (
 	shownAnswer   = 1_000   // characters of its answer
 )
 
-// keptRunner is the session's own runner in a loop.
+// keptRunner runs a loop's snippets in the session itself.
 type keptRunner struct {
 	*runner.Runner
 
@@ -31,7 +31,7 @@ type keptRunner struct {
 	ended   func()
 }
 
-// Run runs a snippet of the loop and keeps the list of variables.
+// Run runs a snippet of the loop and updates the session's list of variables.
 func (r keptRunner) Run(ctx context.Context, job tiers.Job) (router.Result, error) {
 	return r.session.run(ctx, job)
 }
@@ -42,8 +42,8 @@ func (r keptRunner) Close() error {
 	return nil
 }
 
-// clearAnswer withdraws an earlier question's answer that code marked as ready. After Restore, its
-// snippet also lists the variables.
+// clearAnswer clears an earlier question's answer that code marked as ready. After Restore, this
+// snippet also reports the session's variables.
 func (s *Session) clearAnswer(ctx context.Context) error {
 	if !s.cfg.Keep || len(s.histories) == 0 {
 		return nil
@@ -96,7 +96,7 @@ func listHistories(histories [][]llm.Message) []tiers.Function {
 	return variables
 }
 
-// encodeHistory returns the messages as JSON, each shortened.
+// encodeHistory shortens the messages and returns them as JSON.
 func encodeHistory(messages []llm.Message) tiers.Value {
 	short := make([]llm.Message, len(messages))
 	for i, m := range messages {
@@ -109,7 +109,7 @@ func encodeHistory(messages []llm.Message) tiers.Value {
 	return data
 }
 
-// describe describes what remains of earlier questions, as a question shows it.
+// describe describes the session's variables and earlier questions for a prompt.
 func (s *Session) describe() string {
 	known := s.listVariables()
 	if len(s.histories) == 0 {

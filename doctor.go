@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Diagnosis describes the tiers and the jail on this machine.
+// Diagnosis describes the tiers of this machine and the jail that it supports.
 type Diagnosis struct {
 	// System is the operating system and the processor's architecture.
 	System string `json:"system"`
@@ -27,7 +27,7 @@ type TierStatus struct {
 	// Modules is the number of Python modules that snippets can import, 0 if unknown.
 	Modules int `json:"modules"`
 	// Shown lists the folders and files of this host that snippets can read. Hidden lists folders
-	// with modules that snippets cannot read, each with the reason.
+	// of modules that snippets cannot read, each with the reason.
 	Shown  []string `json:"shown,omitempty"`
 	Hidden []string `json:"hidden,omitempty"`
 	// Usable reports whether snippets can run in the tier now. If not, Why gives the reason and
@@ -36,11 +36,11 @@ type TierStatus struct {
 	Why    string `json:"why,omitempty"`
 	// OnRequest reports that the tier runs snippets only if the policy names or allows it.
 	OnRequest bool `json:"on_request,omitempty"`
-	// Version names the interpreters and the wall, empty if unknown.
+	// Version names the interpreters and the wall. It is empty if unknown.
 	Version string `json:"version,omitempty"`
 }
 
-// JailStatus lists the obstacles that the kernel can put around a process of this user.
+// JailStatus lists the layers with which the kernel can jail a process of this user.
 type JailStatus struct {
 	// Class is "full", "nested" (weaker: without namespaces) or empty for no jail.
 	Class  string      `json:"class"`
@@ -49,7 +49,7 @@ type JailStatus struct {
 	Advice []string `json:"advice,omitempty"`
 }
 
-// JailLayer is one obstacle of a jail.
+// JailLayer is one layer of a jail.
 type JailLayer struct {
 	Name      string `json:"name"`
 	On        bool   `json:"on"`

@@ -13,21 +13,21 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// keptRun is a durable run as it was when a loop began it.
+// keptRun describes a durable run that a loop begins or continues.
 type keptRun struct {
 	name  string // empty for a run that is not durable
 	begun json.RawMessage
 
-	// notKept is called with trouble of the store, which then does not concern the run; nil if it
-	// does.
+	// notKept receives errors of the store, which then do not fail the run. If it is nil, they do.
 	notKept func(error)
 
-	// These must stay the same. A fork may have a different title, which is the question.
+	// The following must be the same whenever the run continues. Only a fork may have a different
+	// title, which is the question.
 	loop, title, contexts string
 }
 
-// keepRun runs a loop with the run log of that name, or without a log if the name is empty. The
-// loop returns how it ended.
+// keepRun runs a loop with the run log that k names, or without a log if the name is empty. The
+// loop returns its status and the reason.
 func (e *Engine) keepRun(
 	ctx context.Context, k keptRun, loop func(context.Context) (ledger.Status, string, error),
 ) error {
@@ -54,7 +54,7 @@ func (e *Engine) keepRun(
 	var setup *SetupError
 	switch {
 	case errors.As(err, &setup) && j.IsNew():
-		return errors.Join(err, j.Discard()) // it never began
+		return errors.Join(err, j.Discard()) // the loop never began
 	case ended == ledger.StatusCanceled || ended == "":
 		status = runlog.StatusInterrupted
 	case err != nil && reason == "":
@@ -89,7 +89,7 @@ func (e *Engine) openRunLog(ctx context.Context, k *keptRun) (*runlog.Log, error
 	return j, nil
 }
 
-// listContexts describes the contexts well enough to distinguish them from others.
+// listContexts describes the contexts in enough detail to distinguish them from others.
 func listContexts(inputs []tiers.Input) string {
 	described := describeContexts(inputs)
 	list := make([]string, len(described))

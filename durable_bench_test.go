@@ -63,7 +63,7 @@ func BenchmarkSnapshot10MiB(b *testing.B) {
 	}
 }
 
-// BenchmarkSnapshotSmall reports the size, in bytes, of a small session's variables, and of its
+// BenchmarkSnapshotSmall reports the sizes, in bytes, of a small session's variables and of its
 // pages.
 func BenchmarkSnapshotSmall(b *testing.B) {
 	session := openSession(b, newBenchEngine(b, ""))
@@ -109,7 +109,7 @@ func BenchmarkListRuns(b *testing.B) {
 		b.Fatal(err)
 	}
 	var writing errgroup.Group
-	writing.SetLimit(256) // writes share the waits for the disk
+	writing.SetLimit(256) // concurrent writes share one wait for the disk
 	for i := range 10_000 {
 		writing.Go(func() error {
 			return s.Create(b.Context(), store.Log{
@@ -131,7 +131,8 @@ func BenchmarkListRuns(b *testing.B) {
 	}
 }
 
-// resumed is a model that plays the turns of a run, and stops it at the turn after the last one.
+// resumed is a model that plays the turns of a run, and stops the run when it is asked for one
+// more.
 type resumed struct {
 	turns int
 	stop  func()

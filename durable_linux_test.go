@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/smalldisk"
 )
 
-// TestARunGoesOnOnceItsDiskHasSpace fills the store's disk with a state, in the second of three
-// turns.
+// TestARunGoesOnOnceItsDiskHasSpace checks a run whose saved state fills the store's disk in the
+// second of three turns.
 func TestARunGoesOnOnceItsDiskHasSpace(t *testing.T) {
 	d := newDurableRun(t)
 	d.model.turns = []string{

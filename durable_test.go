@@ -20,13 +20,14 @@ import (
 )
 
 // counting is a model that plays turns, answers each sub-call with its prompt in capitals, and
-// counts the requests for each.
+// counts the requests for each turn and prompt.
 type counting struct {
 	turns []string
 
 	mu    sync.Mutex
 	asked map[string]int
-	// most is the number of calls that it answers. Then it calls broken, and stops answering.
+	// most is the number of calls that the model answers. Then it calls broken, and stops
+	// answering.
 	most   int
 	broken func()
 }
@@ -59,7 +60,7 @@ func (c *counting) Complete(ctx context.Context, r llm.Request, _ func(string)) 
 	return llm.Response{Text: text, Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}, nil
 }
 
-// sum returns the number of calls.
+// sum returns the total number of requests.
 func (c *counting) sum() (n int) {
 	for _, times := range c.asked {
 		n += times
@@ -78,14 +79,14 @@ var durableTurns = []string{
 const durableAnswer = `[["ITEM 0","ITEM 1","ITEM 2","ITEM 3","ITEM 4","ITEM 5"],` +
 	`["sub LEAF OF TEXT 0","sub LEAF OF TEXT 1"],"ITEM 2",1]`
 
-// durableRun is a run with batches, sub-loops, a tool, and a value that cannot be saved.
+// durableRun is a run that uses batches, sub-loops, a tool, and a value that cannot be saved.
 type durableRun struct {
 	dir   string
 	model *counting
-	notes int // by the tool
+	notes int // calls of the tool
 }
 
-// process answers the question in its own engine, and interrupts it after that many calls.
+// process runs the task in a separate engine, and interrupts it after most calls.
 func (d *durableRun) process(t *testing.T, most int, change func(*rlm.Task)) (rlm.Outcome, error) {
 	t.Helper()
 	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: store.Folder(d.dir)})
@@ -126,7 +127,8 @@ func newDurableRun(t *testing.T) *durableRun {
 	return &durableRun{dir: t.TempDir(), model: &counting{turns: durableTurns, asked: map[string]int{}}}
 }
 
-// TestARunGoesOnWhereItsProcessEnded ends a process at every call, and lets the next one continue.
+// TestARunGoesOnWhereItsProcessEnded checks that a run whose process ended after any number of
+// calls continues in the next process.
 func TestARunGoesOnWhereItsProcessEnded(t *testing.T) {
 	whole := newDurableRun(t)
 	outcome, err := whole.process(t, 1000, nil)
@@ -175,8 +177,8 @@ func TestAFinishedRunCostsNothingAgain(t *testing.T) {
 	}
 }
 
-// TestAnAnsweredRunHasAllItsTurns: the turn with the answer is committed like the others, and a
-// fork at it answers another question.
+// TestAnAnsweredRunHasAllItsTurns checks that the turn with the answer is committed like the
+// others, and that a fork after it answers another question.
 func TestAnAnsweredRunHasAllItsTurns(t *testing.T) {
 	d := newDurableRun(t)
 	d.model.turns = []string{"```repl\nx = 1\n```", "```repl\nFINAL(x + 1)\n```"}
@@ -258,7 +260,8 @@ func TestAnotherCourseIsStoppedBeforeItPays(t *testing.T) {
 	}
 }
 
-// TestASnippetTakesTheSameCourseAgain runs a snippet whose calls depend on the clock and on chance.
+// TestASnippetTakesTheSameCourseAgain checks that a repeated snippet makes the same calls, although
+// they depend on the clock and on random numbers.
 func TestASnippetTakesTheSameCourseAgain(t *testing.T) {
 	turns := []string{
 		"```repl\nimport os, random, time, uuid\nmark = f'{time.time()} {uuid.uuid4()} {os.urandom(4).hex()}'\n" +

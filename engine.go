@@ -11,14 +11,14 @@
 //	})
 //	result, err := session.Run(ctx, `print(context.count("error"))`)
 //
-// A snippet that raises, exceeds a limit or breaks its interpreter is a result, not an
-// error: see package tiers for the three endings.
+// A snippet that raises, exceeds a limit or breaks its interpreter yields a result, not an error:
+// package tiers describes these three endings.
 //
 // The engine also runs loops, in which models write the snippets: [Engine.Ask], and the loops of
 // packages reflect, reflexion, workflow and distill below repl.
 //
-// The zero Options provide only tier wasm, which links few modules. Everything else is a value of
-// another package: the other tiers, a store for named runs, SQL over tables.
+// The zero Options provide only tier wasm, which links few modules. Other packages supply
+// everything else: the other tiers, a store for named runs, SQL over tables.
 //
 //	engine, err := rlm.New(rlm.Options{
 //		Tiers: standard.Tiers(standard.Options{}), Store: store.Folder("runs"), SQL: tables.SQL,
@@ -58,9 +58,10 @@ const (
 
 // Options configure an Engine. The zero value works.
 type Options struct {
-	// Tiers returns the tiers of the engine, which closes them; their names must differ. It
-	// receives the wasm tier that the engine always has, because that tier analyses snippets. Nil
-	// means only that tier: [github.com/rlmhq/rlm/standard.Tiers] adds the other three.
+	// Tiers returns the tiers of the engine, which closes them. Their names must differ. It
+	// receives the wasm tier that the engine always has, because that tier analyses snippets. If
+	// Tiers is nil, the engine has only tier wasm; [github.com/rlmhq/rlm/standard.Tiers] adds the
+	// other three.
 	Tiers func(wasm tiers.Tier) ([]tiers.Tier, error)
 	// CacheDir keeps compiled code between processes. Its files are executed, so it must belong to
 	// the user alone. Empty means the user's cache directory; "none" keeps nothing, so each
@@ -73,20 +74,20 @@ type Options struct {
 	// that `pip install --target` created. They take precedence over a tier's packages of the same
 	// name. The caller must not change the folder before Close.
 	Packages fs.FS
-	// Processors is the maximum number of snippets that compute at the same time. Zero means as
-	// many as Go uses. Waiting snippets take slots in turn, fairly among tenants: see
+	// Processors is the maximum number of snippets that compute at the same time. Zero means
+	// GOMAXPROCS. Waiting snippets take slots in turn, fairly among tenants: see
 	// SessionConfig.Labels. A snippet that waits for a host call or sleeps needs no processor.
 	Processors int
 	// Queue is the maximum number of snippets of one tenant that wait for a slot. Beyond it, a
 	// snippet that has not begun gets [ErrBusy]. Zero means 1,000.
 	Queue int
-	// Memory bounds the sum of the memory limits of all open sessions and loops, in bytes.
-	// Beyond it, opening returns [ErrBusy]. Zero means no bound.
+	// Memory bounds the sum of the memory limits of all open sessions and loops, in bytes. Opening
+	// one that would exceed it returns [ErrBusy]. Zero means no bound.
 	Memory int64
 	// Store keeps named runs: see Task.Name and [github.com/rlmhq/rlm/store.Folder]. Nil means
 	// that no run can have a name.
 	Store Store
-	// SQL makes the function sql, with which snippets query contexts that are tables:
+	// SQL makes the function sql, with which snippets query contexts that are tables; use
 	// [github.com/rlmhq/rlm/tables.SQL]. Nil means that snippets have no such function.
 	SQL repl.SQL
 	// Progress, if set, is called when a slow preparation begins.
@@ -171,7 +172,7 @@ func New(options Options) (*Engine, error) {
 		}
 	}
 
-	// Making a runner checks the tiers: two tiers with the same name are an error.
+	// newRunner also checks the tiers: two tiers with the same name are an error.
 	if _, err := e.newRunner(Policy{}, tiers.Config{}); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -184,11 +185,12 @@ func cacheDir(options Options) (string, error) {
 	return cmp.Or(dir, "none"), err
 }
 
-// Tiers returns every tier that the engine may choose, weak and strong. The engine owns them; do
-// not close them.
+// Tiers returns every tier that the engine may choose, regardless of its isolation. The engine owns
+// them; do not close them.
 func (e *Engine) Tiers() []tiers.Tier { return slices.Clone(e.tiers) }
 
-// Warm does the slow preparations of tier wasm, and of the named tiers, before the first snippet.
+// Warm performs the slow preparations of tier wasm and of the named tiers, so that the first
+// snippet need not wait for them.
 func (e *Engine) Warm(ctx context.Context, names ...string) error {
 	if err := e.wasm.Warm(ctx); err != nil {
 		return err
@@ -210,7 +212,7 @@ func (e *Engine) Warm(ctx context.Context, names ...string) error {
 // caller closes each runner before the engine, and keeps its inputs open until then.
 func (e *Engine) Opener(policy Policy) repl.Opener { return e.opener(policy, nil) }
 
-// opener is Opener for a task with labels.
+// opener is like Opener, for a task with labels.
 func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
 	return func(ctx context.Context, cfg tiers.Config) (repl.Runner, error) {
 		if err := ctx.Err(); err != nil {
@@ -248,7 +250,8 @@ func (e *Engine) newRunner(policy Policy, cfg tiers.Config) (*runner.Runner, err
 }
 
 // enter checks the policy and the labels of a task, and counts its loop as running until leave is
-// called. The returned context also ends with the engine; after an error it is the caller's.
+// called. The returned context also ends when the engine closes; after an error, enter returns the
+// caller's context.
 func (e *Engine) enter(
 	ctx context.Context, policy Policy, named map[string]string,
 ) (_ context.Context, leave func(), err error) {
@@ -288,7 +291,7 @@ func (e *Engine) adopt(s *Session) error {
 	return nil
 }
 
-// release forgets a closed session.
+// release removes a closed session from the engine.
 func (e *Engine) release(s *Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

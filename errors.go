@@ -11,13 +11,13 @@ import (
 
 // Errors of sessions and engines. Test for them with [errors.Is].
 var (
-	// ErrClosed is the error of every use of a session or an engine after its Close.
+	// ErrClosed is returned by every use of a session or an engine after Close.
 	ErrClosed = errors.New("closed")
-	// ErrInUse is the error of a call while another call of the same session runs. Open or
-	// fork a session for each goroutine.
+	// ErrInUse is returned by a method of a session while another call on the same session is
+	// running. Open or fork a session for each goroutine.
 	ErrInUse = errors.New("the session is in use by another call")
-	// ErrNoTier means that no tier may run a snippet. A [*router.NoTierError] gives the reason
-	// against each tier.
+	// ErrNoTier means that no tier may run a snippet. A [*router.NoTierError] gives each tier's
+	// reason.
 	ErrNoTier = router.ErrNoTier
 )
 
@@ -26,11 +26,11 @@ var (
 // nothing.
 type SetupError = repl.SetupError
 
-// errEngineClosed is ErrClosed for an engine.
+// errEngineClosed is ErrClosed with a message for engines.
 var errEngineClosed = fmt.Errorf("the engine is %w", ErrClosed)
 
-// refuse makes err a [*SetupError], unless the context has ended. A loop that its caller ended
-// during preparation was not set up wrongly: its error is the context's cause. A nil error stays
+// refuse wraps err in a [*SetupError], unless the context has ended. A loop that its caller ended
+// during preparation has no setup error, so refuse returns the context's cause. A nil error stays
 // nil.
 func refuse(ctx context.Context, err error) error {
 	var setup *SetupError

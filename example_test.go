@@ -77,7 +77,7 @@ func Example() {
 	// answer: {"count": 2}
 }
 
-// A snippet counts as Python unless it is valid only as Go.
+// A snippet is treated as Python unless it is valid only as Go.
 func ExampleEngine_Detect() {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {
@@ -271,8 +271,8 @@ func ExampleEngine_Ask() {
 	// answered after 1 call: 7 euros for tea, rice
 }
 
-// A named run is stored in a folder, and continues where its process ended. Here it ended well, so
-// the second call returns the stored answer and asks no model.
+// A named run is stored in a folder, and continues where its process ended. Here the first call
+// completed the run, so the second call returns the stored answer and asks no model.
 func ExampleEngine_Runs() {
 	folder, err := os.MkdirTemp("", "runs-")
 	if err != nil {
@@ -448,7 +448,7 @@ nodes:
 	// done map[total:7] <nil>
 }
 
-// Without a model, failures are clustered by their words.
+// Without a model, distill clusters failures by their words.
 func Example_distill() {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 const (
 	subCalls = 1_000
-	// subCallTime is the server's time for each sub-call.
+	// subCallTime is how long the server takes for each sub-call.
 	subCallTime = 50 * time.Millisecond
 	// earlierWidth is a former default for the number of calls in flight.
 	earlierWidth = 16
@@ -51,7 +51,7 @@ func BenchmarkSubCalls(b *testing.B) {
 		return time.Since(begun)
 	}
 
-	answer(0) // the first one prepares the tiers
+	answer(0) // the first call prepares the tiers
 	var usual, earlier time.Duration
 	for b.Loop() {
 		usual += answer(0)
@@ -65,7 +65,8 @@ func BenchmarkSubCalls(b *testing.B) {
 	b.ReportMetric(earlier.Seconds()*1e3/float64(b.N), "ms/earlier")
 }
 
-// answerAfterAWhile is a model whose snippet makes the sub-calls, and the model that answers them.
+// answerAfterAWhile plays both the model whose snippet makes the sub-calls and the model that
+// answers them.
 func answerAfterAWhile(r llm.Request) (llm.Response, error) {
 	if strings.HasPrefix(r.Messages[len(r.Messages)-1].Content, "item ") {
 		time.Sleep(subCallTime)

@@ -23,14 +23,14 @@ import (
 // Function is a host function, which snippets call by name: see [Func].
 type Function struct {
 	tool repl.Tool
-	err  error // why it cannot be offered
+	err  error // why the function cannot be offered
 }
 
 // Func makes a host function from a Go function. The exported fields of the struct In are its
-// arguments, in order, under the names that package encoding/json gives them. A field with
-// omitempty or omitzero is optional; the tag jsonschema describes a field. Snippets pass arguments
-// by position or by name, and receive the decoded JSON of Out. Invalid arguments never reach fn:
-// the call raises an exception in the snippet.
+// arguments, in order, under their names in package encoding/json. A field with omitempty or
+// omitzero is optional; the tag jsonschema describes a field. Snippets pass arguments by position
+// or by name, and receive the decoded JSON of Out. Invalid arguments never reach fn: the call
+// raises an exception in the snippet.
 //
 //	rlm.Func("price", "Returns the price of an article, in euros.",
 //		func(ctx context.Context, in struct {
@@ -38,13 +38,12 @@ type Function struct {
 //		}) (float64, error) { ... })
 //
 // fn is called concurrently, and its arguments are untrusted. If fn returns an error, the snippet
-// receives an exception with the error's text. If fn panics, the snippet receives an exception
-// without details; the log has them.
+// receives an exception with the error's message. If fn panics, the snippet receives an exception
+// without details, which appear only in the log.
 //
 // If In is [tiers.Call], fn receives the call itself, with unchecked arguments.
 //
-// A mistake in the name or the types is an error of the session or task that receives the
-// function.
+// An invalid name or type causes an error when the function is given to a session or task.
 func Func[In, Out any](
 	name, doc string, fn func(ctx context.Context, in In) (Out, error),
 ) Function {
@@ -79,8 +78,8 @@ func Func[In, Out any](
 	return f
 }
 
-// FuncOf makes a host function from a tool, for functions that are known only at run time: their
-// names, signatures and schemas come from elsewhere.
+// FuncOf makes a host function from a tool, for functions whose names, signatures and schemas are
+// known only at run time.
 func FuncOf(tool repl.Tool) Function {
 	return Function{tool: tool, err: checkFunctionName(tool.Name)}
 }
@@ -166,7 +165,7 @@ func (a *arguments) decode(args map[string]tiers.Value, into any) error {
 }
 
 // findCoerced returns the arguments that fit only after a conversion, such as "3" for 3. They are
-// violations: a function receives exactly the values of the snippet.
+// violations, because a function must receive the snippet's exact values.
 func (a *arguments) findCoerced(given, checked json.RawMessage) ([]schema.Violation, error) {
 	var before, after map[string]json.RawMessage
 	err := errors.Join(json.Unmarshal(given, &before), json.Unmarshal(checked, &after))
@@ -216,7 +215,7 @@ type functionTable struct {
 
 var _ tiers.Host = (*functionTable)(nil)
 
-// list returns the functions as the guest sees them.
+// list returns the functions that the guest may call.
 func (t *functionTable) list() []tiers.Function {
 	var all []tiers.Function
 	for _, tools := range []*repl.Tools{t.own, t.models} {
@@ -236,7 +235,7 @@ func (t *functionTable) clone() *functionTable {
 	return &functionTable{own: t.own, models: t.models, approve: t.approve}
 }
 
-// pass sets the value that the next snippet moves, nil for none.
+// pass sets the value that the next snippet moves; nil means none.
 func (t *functionTable) pass(e *exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

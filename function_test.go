@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// searchIn are arguments of every kind.
+// searchIn has arguments of every kind.
 type searchIn struct {
 	Query string                `json:"query" jsonschema:"what to look for"`
 	Limit int                   `json:"limit,omitempty"`

@@ -7,7 +7,7 @@ import (
 )
 
 // Detect returns the language of a snippet: Python, unless the snippet is invalid Python and valid
-// Go, and contains something that only Go has.
+// Go, and contains syntax that only Go has.
 func (e *Engine) Detect(ctx context.Context, source string) tiers.Language {
 	v, err := e.analyser.Analyse(ctx, source)
 	if err != nil || v.Invalid == nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// fakeTier is a user's own tier. Its snippets wait until the host releases them, or echo their
-// source.
+// fakeTier is a tier that a user of the package could implement. Its snippets wait until the host
+// releases them, or echo their source.
 type fakeTier struct {
 	name    string
 	configs chan tiers.Config
@@ -375,7 +375,7 @@ func TestAWorkflowWithoutAFileIsRefused(t *testing.T) {
 	}
 }
 
-// silentModels never report whether they serve a model. The caller gives up when they are asked.
+// silentModels never report whether they serve a model. Asking them cancels the caller's context.
 type silentModels struct {
 	llm.Provider
 	leave func()
@@ -386,7 +386,7 @@ func (s silentModels) Resolve(name string) (llm.Model, error) {
 	return llm.Model{Name: name, ID: name, Provider: s}, nil
 }
 
-// Check waits for the end of the context.
+// Check waits until the context ends.
 func (s silentModels) Check(ctx context.Context, _ string) error {
 	s.leave()
 	<-ctx.Done()

@@ -12,19 +12,20 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ErrBusy means that the engine has no room for another open session, or for another snippet in
-// the tenant's queue. Nothing has run. Try again later. See [Options].
+// ErrBusy means that the engine has no memory for another open session, or no room for another
+// snippet in the tenant's queue. Nothing has run; try again later. See [Options].
 var ErrBusy = slots.ErrBusy
 
 // budget is the memory that an engine lends to its sessions. It is safe for concurrent use.
 type budget struct {
-	most int64 // in bytes, 0 for no bound
+	most int64 // in bytes; 0 means no bound
 
 	mu   sync.Mutex
 	lent int64
 }
 
-// admit lends memory to one session until release is called. The error is ErrBusy.
+// admit lends memory to one session until release is called. If too little is left, the error is
+// ErrBusy.
 func (b *budget) admit(limits tiers.Limits) (release func(), err error) {
 	need := limits.WithDefaults().Memory
 	b.mu.Lock()
@@ -42,7 +43,7 @@ func (b *budget) admit(limits tiers.Limits) (release func(), err error) {
 	}), nil
 }
 
-// loopRunner is the runner of a loop's session. It takes slots and counts against the memory
+// loopRunner is the runner of a loop's session. It takes slots, and its memory is part of the
 // budget.
 type loopRunner struct {
 	*runner.Runner

@@ -30,7 +30,7 @@ func newEngine(t *testing.T, options rlm.Options) *rlm.Engine {
 	return engine
 }
 
-// openCrowd returns a session of one new engine for each of the callers.
+// openCrowd opens one session for each caller, all in one new engine.
 func openCrowd(
 	t *testing.T, options rlm.Options, callers int, cfg rlm.SessionConfig,
 ) []*rlm.Session {
@@ -50,8 +50,8 @@ func openCrowd(
 }
 
 // TestTheClockOfASnippetStandsStillWhileOthersCompute runs snippets concurrently on one processor.
-// Each clock counts only its own snippet's slots, so together they count no more than the elapsed
-// time.
+// Each clock counts only the time in which its own snippet has a slot, so their sum is at most the
+// elapsed time.
 func TestTheClockOfASnippetStandsStillWhileOthersCompute(t *testing.T) {
 	const callers = 16
 	sessions := openCrowd(t, rlm.Options{Processors: 1}, callers, rlm.SessionConfig{})
@@ -81,9 +81,9 @@ func TestTheClockOfASnippetStandsStillWhileOthersCompute(t *testing.T) {
 	}
 }
 
-// TestSnippetsRunBesideEndlessOnes runs as many endless snippets as there are processors, all of
-// which compute. The snippets of another session must end while those continue. If they waited for
-// the others, they would wait until their context ends.
+// TestSnippetsRunBesideEndlessOnes checks that the snippets of a session end while as many endless
+// snippets as there are processors compute. If they waited for the endless ones, their context
+// would end.
 func TestSnippetsRunBesideEndlessOnes(t *testing.T) {
 	const processors = 2
 	begun := make(chan struct{}, processors)
@@ -125,7 +125,7 @@ func TestSnippetsRunBesideEndlessOnes(t *testing.T) {
 	wait.Wait()
 }
 
-// TestASnippetThatWaitsLeavesItsProcessor uses one processor and a host function that runs a
+// TestASnippetThatWaitsLeavesItsProcessor checks that, on one processor, a host function can run a
 // snippet of another session, like a loop's sub-call.
 func TestASnippetThatWaitsLeavesItsProcessor(t *testing.T) {
 	for _, tier := range []string{rlm.TierWasm, rlm.TierLocal} {
@@ -170,7 +170,8 @@ func runInsideAHostCall(t *testing.T, tier string) {
 	}
 }
 
-// TestAWriterThatBlocksHoldsNoProcessor uses a writer that runs a snippet of another session.
+// TestAWriterThatBlocksHoldsNoProcessor checks that an output writer can run a snippet of another
+// session.
 func TestAWriterThatBlocksHoldsNoProcessor(t *testing.T) {
 	sessions := openCrowd(t, rlm.Options{Processors: 1}, 2, rlm.SessionConfig{})
 	var inner string
@@ -223,7 +224,7 @@ func TestAFullQueueIsBusy(t *testing.T) {
 }
 
 // TestSessionsShareTheMemoryOfTheEngine opens sessions, forks and loops until all memory is lent,
-// and again after some have closed.
+// and opens more after some have closed.
 func TestSessionsShareTheMemoryOfTheEngine(t *testing.T) {
 	ctx := t.Context()
 	engine := newEngine(t, rlm.Options{Memory: 256 << 20})
@@ -252,7 +253,7 @@ func TestSessionsShareTheMemoryOfTheEngine(t *testing.T) {
 		}
 	}
 
-	if err := errors.Join(fork.Close(), fork.Close()); err != nil { // closing twice frees once
+	if err := errors.Join(fork.Close(), fork.Close()); err != nil { // the second frees nothing
 		t.Fatal(err)
 	}
 	runner, err := opener(ctx, tiers.Config{Limits: cfg.Limits})

@@ -53,7 +53,8 @@ half = functools.partial(lambda a, b: a / b, 3)
 def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
 big, text, raw = 7 ** 99, 'é\ud800', bytes(range(9))`
 
-// moved uses them; apart from the closure, it changes nothing that a later use would see.
+// moved uses the values of movable. Apart from the closure's state, it changes nothing that affects
+// a later use.
 const moved = `shared.append(len(shared))
 print(c.n, c.double(), isinstance(c, Base), Child.__mro__[1] is Base, Base(1).n, up())
 print(first['s'] is second[0] is second[1] is shared, len(shared))
@@ -104,7 +105,7 @@ func TestASessionMovesToAnotherTierAndBack(t *testing.T) {
 	}
 }
 
-// TestAllKindsOfStateMoveBetweenTiers moves each kind from wasm to local, and back.
+// TestAllKindsOfStateMoveBetweenTiers moves values of each kind from wasm to local, and back.
 func TestAllKindsOfStateMoveBetweenTiers(t *testing.T) {
 	webassembly := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
 	native := local.New(local.Options{Python: "/usr/bin/python3", Warm: -1})
@@ -157,7 +158,7 @@ print(narrow == context[-99:])`
 	}
 }
 
-// TestMovesToAnOlderPythonReportLosses moves syntax that came with 3.12.
+// TestMovesToAnOlderPythonReportLosses moves code whose syntax requires Python 3.12.
 func TestMovesToAnOlderPythonReportLosses(t *testing.T) {
 	webassembly := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
 	native := local.New(local.Options{Python: "/usr/bin/python3", Warm: -1})

@@ -18,11 +18,11 @@ import (
 type StoredRun struct {
 	Name     string `json:"name"`
 	Question string `json:"question"`
-	// Status is "running", "interrupted", or how the run ended. The next Ask with its name
-	// continues a run that was interrupted or exhausted its budget.
+	// Status is "running", "interrupted", or how the run ended. If a run was interrupted or
+	// exhausted its budget, the next Ask with its name continues it.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
-	// Turns counts the committed turns of the root.
+	// Turns is the number of committed turns of the root loop.
 	Turns int `json:"turns"`
 	// Spent is the total that all processes of the run paid, including turns that were rewound.
 	Spent ledger.Spending `json:"spent"`
@@ -43,8 +43,8 @@ type StoredRun struct {
 type RunTurn struct {
 	Turn      int  `json:"turn"`
 	Committed bool `json:"committed"`
-	// Steps counts the answered calls. Open counts the calls that began but were never answered:
-	// they may have been paid for without a result.
+	// Steps counts the answered calls. Open counts the calls that began but were never answered;
+	// they may have cost money without a result.
 	Steps int             `json:"steps"`
 	Open  int             `json:"open,omitempty"`
 	Spent ledger.Spending `json:"spent"`
@@ -59,7 +59,7 @@ type Approval struct {
 	// Call is the whole call as JSON: its function, args and named arguments. A model's code wrote
 	// them.
 	Call json.RawMessage `json:"call"`
-	// Why contains the function and the reason for the wait.
+	// Why names the function and gives the reason for the wait.
 	Why   string    `json:"why"`
 	Asked time.Time `json:"asked"`
 }
@@ -67,7 +67,7 @@ type Approval struct {
 // Decision decides a waiting call.
 type Decision struct {
 	Allow bool `json:"allow"`
-	// Reason is the reason that the snippet receives if the call is denied.
+	// Reason is the explanation that the snippet receives if the call is denied.
 	Reason string `json:"reason,omitempty"`
 	// Value, as JSON, answers an allowed call without making it. Empty means that the call is
 	// made.
@@ -77,9 +77,9 @@ type Decision struct {
 // RunFilter selects durable runs. A zero field matches all.
 type RunFilter struct {
 	Status string
-	// Text is a part of the name or the question, regardless of case.
+	// Text is a substring of the name or the question, regardless of case.
 	Text string
-	// MinUSD is the lowest cost, Since the earliest last change.
+	// MinUSD is the minimum cost. Since is the earliest time of the last change.
 	MinUSD float64
 	Since  time.Time
 	// Limit is the maximum number of runs.
@@ -108,9 +108,9 @@ func (e *Engine) Runs(ctx context.Context, f RunFilter) ([]StoredRun, error) {
 	return runs, nil
 }
 
-// Decide answers a waiting call, by the ID of its [Approval]. If it is allowed, the next Ask makes
-// the call, once; with a value, that is the answer and nothing is called; if it is denied, the
-// snippet receives an exception. Decide returns the name of the run.
+// Decide decides the waiting call whose [Approval] has the ID. If the call is allowed, the next Ask
+// makes it once, or uses the decision's Value instead. If the call is denied, the snippet receives
+// an exception. Decide returns the name of the run.
 func (e *Engine) Decide(ctx context.Context, id string, d Decision) (name string, err error) {
 	s, err := e.store.open(false)
 	if err != nil {
@@ -181,8 +181,8 @@ func (e *Engine) RewindRun(ctx context.Context, name string, turn int) error {
 }
 
 // ForkRun makes a new run from the turns of another run up to the given turn. The two share their
-// contents. Of fork, ForkRun uses the Name, and the Question and Begun if they are set. The first
-// Ask of the new name may have another question, contract, model and budget, but must have the
+// contents. ForkRun uses the Name of fork, and its Question and Begun if they are set. The first
+// Ask with the new name may have another question, contract, model and budget, but must have the
 // same contexts.
 func (e *Engine) ForkRun(ctx context.Context, name string, turn int, fork StoredRun) error {
 	s, err := e.store.open(false)
@@ -204,7 +204,7 @@ func (e *Engine) RemoveRun(ctx context.Context, name string) error {
 }
 
 // Store determines where an engine keeps named runs. Package [github.com/rlmhq/rlm/store] makes
-// stores. Several engines and processes may use one at the same time.
+// stores. Several engines and processes may use one store at the same time.
 type Store interface {
 	// String names the store in messages.
 	String() string
@@ -212,10 +212,10 @@ type Store interface {
 
 // runStore is the store of an engine, opened at its first use.
 type runStore struct {
-	opener store.Opener // nil for none
+	opener store.Opener // nil if there is no store
 
 	mu     sync.Mutex
-	writer store.Store // to write and to read
+	writer store.Store // for writing and reading
 	reader store.Store // for a store that cannot be written
 	closed bool
 }
@@ -231,7 +231,7 @@ func newRunStore(s Store) (*runStore, error) {
 	return &runStore{opener: opener}, nil
 }
 
-// open returns the store. A store that is only read may be on a read-only disk.
+// open returns the store. If reads is set, the store may be on a read-only disk.
 func (r *runStore) open(reads bool) (store.Store, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,9 +29,9 @@ type SessionConfig struct {
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness the same in every run.
 	Deterministic bool
-	// Mounts are files and folders of the host that snippets can read. Out gives snippets the
-	// folder /out; [Session.Files] copies its files to the host. Only tier docker supports Mounts
-	// and Out.
+	// Mounts are files and folders of the host that snippets can read. If Out is set, snippets have
+	// the folder /out, whose files [Session.Files] copies to the host. Only tier docker supports
+	// Mounts and Out.
 	Mounts []tiers.Mount
 	Out    bool
 	// Policy determines which tiers may run the snippets. The zero value allows all but local.
@@ -39,23 +39,23 @@ type SessionConfig struct {
 	// Labels identify the caller of the session, such as a tenant and a request. They appear in
 	// the engine's log and on the containers of tier docker. [tiers.Config] has the rules.
 	Labels map[string]string
-	// Ask configures the models and the bounds of [Session.Ask]. With models, snippets can also
-	// call them, by llm_query and its relatives. The session sets Question, Inputs, Open, Limits
-	// and Deterministic.
+	// Ask configures the models and the bounds of [Session.Ask]. If it has models, snippets can
+	// also call them with llm_query and similar functions. The session sets Question, Inputs, Open,
+	// Limits and Deterministic.
 	Ask run.Config
 	// Keep makes the session a conversation. Ask then works in the session itself instead of
 	// a copy, and its variables stay. Snippets find the messages of each question as
 	// history_0, history_1 and so on; history is the first of them.
 	Keep bool
-	// Histories are the messages of earlier questions, for a conversation that continues: the
-	// Outcome.Messages of each.
+	// Histories are the messages of earlier questions of a conversation that continues: the
+	// Outcome.Messages of each question.
 	Histories [][]llm.Message
 }
 
 // Policy determines which tiers may run snippets. The zero value allows all but local.
 type Policy = router.Policy
 
-// Result reports how a snippet ended, and where it ran.
+// Result reports how a snippet ended and in which tier it ran.
 type Result = router.Result
 
 // Session is a persistent namespace. Each snippet runs in the cheapest tier that can run it. A
@@ -64,13 +64,13 @@ type Session struct {
 	engine *Engine
 	cfg    SessionConfig
 
-	mu      sync.Mutex // held by the call that runs
+	mu      sync.Mutex // held by the running call
 	closed  bool
 	runner  *runner.Runner
 	release func() // returns the session's memory
 	inputs  []*opened
 	host    *functionTable
-	// models makes the functions that call models. All calls share one budget.
+	// models makes the functions that call models. All their calls share one budget.
 	models modelTools
 	// exchanges reports whether the functions for Set and Get are installed.
 	exchanges bool
@@ -141,8 +141,8 @@ func (s *Session) prepare() error {
 	return err
 }
 
-// hostOfCaller forwards a host call to the host in its context. A fork shares the runner's host
-// with its origin, so only a call's context can identify the session.
+// hostOfCaller forwards a host call to the host in the call's context. A fork shares the runner's
+// host with its original, so only a call's context can identify the session.
 type hostOfCaller struct{}
 
 type hostKey struct{}
@@ -156,8 +156,8 @@ func (hostOfCaller) Call(ctx context.Context, call tiers.Call) (tiers.Value, err
 	return host.Call(ctx, call)
 }
 
-// enter begins a call of the session's owner, which lasts until leave is called. The returned
-// context also ends with the engine; after an error it is the caller's.
+// enter begins a call by the session's owner, which lasts until leave is called. The returned
+// context also ends when the engine closes; after an error, enter returns the caller's context.
 func (s *Session) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	if !s.mu.TryLock() {
 		return ctx, nil, ErrInUse
@@ -182,19 +182,20 @@ func (s *Session) Run(ctx context.Context, source string) (Result, error) {
 	return s.RunJob(ctx, tiers.Job{Source: source})
 }
 
-// RunJob is Run for a snippet in any language, with output that can be read while the snippet
-// writes it.
+// RunJob is like Run, but accepts a snippet in any language and can pass on its output while it
+// runs.
 //
 // If the context ends, the snippet is interrupted, and the session keeps the variables that the
-// snippet set. If only a kill could end the snippet, the error is a [*tiers.BrokenError] that
-// lists the loss. The next result lists it as well, together with any loss between two snippets.
+// snippet set. If the snippet could only be killed, the error is a [*tiers.BrokenError] that lists
+// the loss. The next result lists this loss as well, together with any loss between the two
+// snippets.
 func (s *Session) RunJob(ctx context.Context, job tiers.Job) (Result, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
 		return Result{}, err
 	}
 	defer leave()
-	if session.TapeOf(ctx).MovesVariable() { // it is repeated
+	if session.TapeOf(ctx).MovesVariable() { // the snippet is repeated
 		if err := s.offerExchange(ctx); err != nil {
 			return Result{}, err
 		}
@@ -202,7 +203,7 @@ func (s *Session) RunJob(ctx context.Context, job tiers.Job) (Result, error) {
 	return s.runNoted(ctx, job, session.Change{})
 }
 
-// runNoted is run for a snippet that the change log of the context notes.
+// runNoted is like run, and records the snippet in the context's change log.
 func (s *Session) runNoted(ctx context.Context, job tiers.Job, e session.Change) (Result, error) {
 	changes := session.ChangeLogOf(ctx)
 	result, err := s.run(changes.Begin(ctx), job)
@@ -210,7 +211,7 @@ func (s *Session) runNoted(ctx context.Context, job tiers.Job, e session.Change)
 	return result, err
 }
 
-// run runs a snippet, after enter.
+// run runs a snippet. The caller has called enter.
 func (s *Session) run(ctx context.Context, job tiers.Job) (Result, error) {
 	result, err := s.runner.Run(ctx, job)
 	if result.Variables != nil {
@@ -223,8 +224,8 @@ func (s *Session) run(ctx context.Context, job tiers.Job) (Result, error) {
 	return result, err
 }
 
-// carryLoss adds the losses of earlier errors to a result, or keeps the loss of this error for the
-// next result.
+// carryLoss adds the losses of earlier errors to a result. If there is an error, it keeps the
+// error's loss for the next result.
 func (s *Session) carryLoss(result *Result, err error) {
 	if err == nil {
 		result.Lost, s.lost = session.JoinLosses(s.lost, result.Lost), nil
@@ -259,7 +260,7 @@ func (s *Session) Variables() []tiers.Variable {
 
 // AddContext appends contexts for later snippets. It adds all of them or none.
 func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
-	in, err := openContexts(ctx, contexts) // before enter: reading a stream may take long
+	in, err := openContexts(ctx, contexts) // before enter, because reading a stream may take long
 	if err != nil {
 		return err
 	}
@@ -269,13 +270,13 @@ func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
 	}
 	defer leave()
 
-	more := s.host.clone() // its calls know the new contexts
+	more := s.host.clone() // its functions have the new contexts
 	more.own, err = more.own.WithTables(s.engine.sql, slices.Concat(s.allInputs(), in.list))
 	if err != nil {
 		return errors.Join(err, in.close())
 	}
 	isKnown := func(f tiers.Function) bool { return s.host.has(f.Name) }
-	added := slices.DeleteFunc(more.list(), isKnown) // sql, with the first table
+	added := slices.DeleteFunc(more.list(), isKnown) // the function sql, if this is the first table
 	if err := s.runner.Extend(ctx, in.list, added); err != nil {
 		return errors.Join(err, in.close())
 	}
@@ -321,7 +322,7 @@ func (s *Session) AddFunctions(ctx context.Context, functions ...Function) error
 }
 
 // Files copies the files below /out into a folder of the host, which must be empty. It copies only
-// regular files, and reports everything else. The session must have been opened with Out.
+// regular files, and reports all others. The session must have been opened with Out.
 func (s *Session) Files(ctx context.Context, dir string) (tiers.Collected, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {

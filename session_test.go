@@ -28,7 +28,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// longText is longer than what a snippet receives as a str.
+// longText is the length of a text that is too long to be passed as a plain str.
 const longText = 8<<20 + 1
 
 // TestMain keeps the cache of this test separate from the user's.
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// sharedEngine serves all tests: it compiles once.
+// sharedEngine serves all tests, so the interpreter is compiled only once.
 var sharedEngine = sync.OnceValues(func() (*rlm.Engine, error) {
 	return rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{}), SQL: tables.SQL})
 })
@@ -71,7 +71,7 @@ func tryOpen(t *testing.T, cfg rlm.SessionConfig) (*rlm.Session, error) {
 	return session, err
 }
 
-// prints runs a snippet that must end well and print exactly want.
+// prints runs a snippet that must succeed and print exactly want.
 func prints(t *testing.T, session *rlm.Session, source, want string) {
 	t.Helper()
 	result, err := session.Run(t.Context(), source)
@@ -211,7 +211,7 @@ func TestLimitsAndFunctionsThatMakeNoSenseAreErrors(t *testing.T) {
 			}
 		})
 	}
-	// Only a tier can detect these errors, so they show when a snippet needs a tier.
+	// Only a tier can detect these errors, so they occur when the first snippet needs a tier.
 	for name, bytes := range map[string]int64{"too little memory": 1 << 20, "too much memory": 1 << 40} {
 		t.Run(name, func(t *testing.T) {
 			session := open(
@@ -253,7 +253,7 @@ func TestAForkOutlivesItsOrigin(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer fork.Close()
-			// Twice: a second Close must not release the fork's share of the contexts.
+			// A second Close must not release the fork's share of the contexts.
 			for range 2 {
 				if err := session.Close(); err != nil {
 					t.Fatal(err)
@@ -335,7 +335,7 @@ func TestOpenAndRunEndWithTheirContext(t *testing.T) {
 
 func ping(context.Context, tiers.Call) (int, error) { return 1, nil }
 
-// functions are host functions by name, which receive calls unchanged.
+// functions maps names to host functions that receive their calls unchanged.
 type functions map[string]func(ctx context.Context, call tiers.Call) (any, error)
 
 // config offers the functions to a session.
@@ -409,7 +409,7 @@ func TestALongContextReachesTheHostAsAReference(t *testing.T) {
 	if len(got) != len(want) {
 		t.Fatalf("%d arguments, want %d", len(got), len(want))
 	}
-	// The slice of less than 8 Mi characters is not a reference.
+	// A slice of less than 8 Mi characters is passed as a string, not as a reference.
 	if string(got[0]) != want[0] || string(got[2]) != want[2] {
 		t.Errorf("the arguments are %.80s and %.80s, want %s and %s", got[0], got[2], want[0],
 			want[2])
@@ -502,7 +502,7 @@ func TestCancellationStopsASnippetAndLeavesTheSession(t *testing.T) {
 				"begun": func(context.Context, tiers.Call) (any, error) { begun <- struct{}{}; return nil, nil },
 				"block": func(ctx context.Context, _ tiers.Call) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
 			}.config()
-			cfg.Limits.Wall = 24 * time.Hour // so that only the cancellation can end it
+			cfg.Limits.Wall = 24 * time.Hour // so that only the cancellation can end the snippet
 			session := open(t, cfg)
 			prints(t, session, "kept = 'kept'", "")
 			ctx, cancel := context.WithCancel(t.Context())
@@ -534,7 +534,7 @@ func TestADeadlineIsAnErrorToo(t *testing.T) {
 	prints(t, session, "print(1)", "1\n")
 }
 
-// mapped skips the test where a mapped file cannot be changed.
+// mapped skips the test on systems where a mapped file cannot be changed.
 func mapped(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -558,7 +558,7 @@ func TestAFileThatChangesBetweenSnippetsIsAnError(t *testing.T) {
 				if err := change(path); err != nil {
 					t.Fatal(err)
 				}
-				for range 2 { // it does not recover
+				for range 2 { // the error persists
 					_, err := session.Run(t.Context(), "print(context.count('x'))")
 					if !errors.Is(err, bigtext.ErrChanged) ||
 						!strings.Contains(err.Error(), "changing.txt") {
@@ -570,8 +570,8 @@ func TestAFileThatChangesBetweenSnippetsIsAnError(t *testing.T) {
 	}
 }
 
-// The host truncates the file while a snippet works on it: the snippet, or its run, fails, and the
-// process survives.
+// TestAFileThatIsCutUnderASnippetIsAnError truncates a file while a snippet reads it, and checks
+// that the snippet or its run fails and that the process survives.
 func TestAFileThatIsCutUnderASnippetIsAnError(t *testing.T) {
 	mapped(t)
 	for name, source := range map[string]string{
@@ -616,7 +616,7 @@ func TestASessionReadsMoreFilesThanAreOpenAtOnce(t *testing.T) {
 				if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.Truncate(path, size); err != nil { // a hole: it takes no room on disk
+				if err := os.Truncate(path, size); err != nil { // a hole in the file
 					t.Fatal(err)
 				}
 			}
@@ -679,8 +679,8 @@ func TestAnotherLanguageIsRejected(t *testing.T) {
 	prints(t, session, "print(1)", "1\n")
 }
 
-// TestASnippetMayTakeANameOfPython checks that the check-up after code that could have harmed the
-// interpreter does not depend on the meaning of the session's names.
+// TestASnippetMayTakeANameOfPython checks that rebound names of built-ins do not disturb the check
+// that follows code which could have harmed the interpreter.
 func TestASnippetMayTakeANameOfPython(t *testing.T) {
 	for _, pin := range []string{rlm.TierWasm, rlm.TierLocal} {
 		t.Run(pin, func(t *testing.T) {

@@ -12,17 +12,17 @@ import (
 )
 
 // Snapshot writes the session's variables, and Python's files below /out, for [Session.Restore] in
-// another session of this or a later process. It omits contexts and functions: open the other
-// session with the same ones. A value that cannot be written is replaced by a placeholder, which
-// raises an explanatory exception when a snippet uses it. In tier wasm, the snapshot also contains
-// the memory of the interpreter, with every value.
+// another session of this or a later process. It omits contexts and functions, so open the other
+// session with the same ones. A placeholder replaces each value that cannot be written, and raises
+// an explanatory exception when a snippet uses it. In tier wasm, the snapshot also contains the
+// memory of the interpreter, with every value.
 func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 	header, data, err := s.export(ctx)
 	if err != nil {
 		return err
 	}
 
-	// After export: a slow writer does not block the session.
+	// The session is free again, so a slow writer does not block it.
 	if err := snapshot.Write(w, header, data); err != nil {
 		return fmt.Errorf("cannot write the snapshot: %w", err)
 	}
@@ -65,14 +65,14 @@ func (s *Session) export(ctx context.Context) (*snapshot.Header, []snapshot.Data
 
 // Restore loads the variables of a snapshot into a session that has not run a snippet yet. The
 // Report lists the values that could not be restored. It is empty if tier wasm could restore the
-// memory of the interpreter: in the same version of this program, for a session with the same
-// contexts, functions and memory limit. A snapshot that is damaged, of another version, or of a
-// session with other contexts is an error, and leaves the session unchanged.
+// memory of the interpreter, which requires the same version of this program, and a session with
+// the same contexts, functions and memory limit. A snapshot that is damaged, of another version, or
+// of a session with other contexts causes an error, and leaves the session unchanged.
 //
-// A snapshot may come from an untrusted source: it can do only what the session's snippets
+// A snapshot may be from an untrusted source, because it can do only what the session's snippets
 // can do.
 func (s *Session) Restore(ctx context.Context, r io.Reader) (tiers.Report, error) {
-	// Other calls may use the session during the read, which may take long.
+	// Reading may take long, so other calls may use the session meanwhile.
 	_, leave, err := s.enter(ctx)
 	if err != nil {
 		return tiers.Report{}, err

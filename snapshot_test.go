@@ -60,8 +60,8 @@ box, part, gen = Box(41), context[5:9], (n for n in [1])`, "")
 	}
 }
 
-// TestASnapshotWithoutItsPagesIsRestored restores as another version of the program does, or a
-// session that the pages do not fit.
+// TestASnapshotWithoutItsPagesIsRestored checks snapshots without usable pages: for another version
+// of the program, or for a session that the pages do not fit.
 func TestASnapshotWithoutItsPagesIsRestored(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	prints(t, session, "gen = (n for n in [1])\nx = 20", "")
@@ -105,7 +105,7 @@ func withoutPages(t *testing.T, data []byte) []byte {
 	return w.Bytes()
 }
 
-// boundedWriter has no room for a whole snapshot.
+// boundedWriter is a writer without room for a whole snapshot.
 type boundedWriter struct {
 	bytes.Buffer
 	left int64
@@ -129,7 +129,8 @@ func TestASnapshotKeepsShortContextsInVariables(t *testing.T) {
 	prints(t, again, "print(text, text == context, both == [context, context_1])", "hello True True\n")
 }
 
-// TestASnapshotHasTheFilesBelowOut: without the folder, they are reported as left behind.
+// TestASnapshotHasTheFilesBelowOut checks that the files are restored, or reported as left behind
+// in a session without the folder.
 func TestASnapshotHasTheFilesBelowOut(t *testing.T) {
 	cfg := rlm.SessionConfig{Out: true, Policy: rlm.Policy{Pin: rlm.TierWasm}}
 	session := open(t, cfg)
@@ -158,8 +159,8 @@ func TestASnapshotHasTheFilesBelowOut(t *testing.T) {
 	prints(t, without, "print(x)", "1\n")
 }
 
-// TestALargeSnapshotIsRestored restores a snapshot for which memory is allocated in advance. A
-// failed restore must leave no trace in later sessions.
+// TestALargeSnapshotIsRestored restores a snapshot for which memory is allocated in advance, and
+// checks that a failed restore does not affect later sessions.
 func TestALargeSnapshotIsRestored(t *testing.T) {
 	cfg := rlm.SessionConfig{Policy: rlm.Policy{Pin: rlm.TierWasm}}
 	session := open(t, cfg)
@@ -182,7 +183,7 @@ func TestALargeSnapshotIsRestored(t *testing.T) {
 		if _, err := again.Run(t.Context(), "import os; os._exit(1)"); err != nil {
 			t.Fatal(err)
 		}
-		prints(t, again, check, want) // it has returned to the restored state
+		prints(t, again, check, want) // the session has returned to the restored state
 		if err := again.Close(); err != nil {
 			t.Error(err)
 		}
@@ -271,7 +272,7 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 	}
 }
 
-// TestASnapshotOfAnEarlierVersionIsRestored uses the checksum of version 1, a SHA-256.
+// TestASnapshotOfAnEarlierVersionIsRestored uses the checksum of version 1, which is a SHA-256.
 func TestASnapshotOfAnEarlierVersionIsRestored(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	prints(t, session, "x = 20", "")
@@ -329,7 +330,8 @@ func TestASnapshotKnowsItsContexts(t *testing.T) {
 	}
 }
 
-// FuzzRestore gives a session hostile snapshots: it must refuse them, or continue to work.
+// FuzzRestore gives a session hostile snapshots. The session must refuse each one, or continue to
+// work.
 func FuzzRestore(f *testing.F) {
 	fake := newFakeTier("mine")
 	engine, err := rlm.New(rlm.Options{CacheDir: "none", Tiers: only(fake)})

@@ -12,7 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tables"
 )
 
-// TestSQLKnowsTheTablesOfASession adds tables to a session and to its fork.
+// TestSQLKnowsTheTablesOfASession checks that sql finds tables that were added to a session and to
+// its fork.
 func TestSQLKnowsTheTablesOfASession(t *testing.T) {
 	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("a.txt", "no table")}})
 	prints(t, session, "print('sql' in globals())", "False\n")
@@ -27,7 +28,7 @@ func TestSQLKnowsTheTablesOfASession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = fork.Close() }) // the test is over
+	t.Cleanup(func() { _ = fork.Close() }) // an error no longer matters
 	if err := fork.AddContext(t.Context(), rlm.Text("c.jsonl", "{\"n\": 5}\n{\"n\": 6}\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestSQLKnowsTheTablesOfASession(t *testing.T) {
 	prints(t, session, "print(sql)", "mine\n")
 }
 
-// TestAFunctionOfTheCallerKeepsItsName adds a function named sql.
+// TestAFunctionOfTheCallerKeepsItsName checks that a caller's function named sql is not replaced.
 func TestAFunctionOfTheCallerKeepsItsName(t *testing.T) {
 	mine := rlm.Func("sql", "Mine.", func(context.Context, struct{}) (string, error) { return "mine", nil })
 	session := open(t, rlm.SessionConfig{
@@ -48,7 +49,8 @@ func TestAFunctionOfTheCallerKeepsItsName(t *testing.T) {
 	prints(t, session, "print(sql())", "mine\n")
 }
 
-// TestALoopIsLentSQL: a distillation queries its corpus, which is a table, with the SQL of its engine.
+// TestALoopIsLentSQL checks that a loop receives the SQL of its engine; a distillation queries its
+// corpus with it.
 func TestALoopIsLentSQL(t *testing.T) {
 	for _, sql := range []repl.SQL{nil, tables.SQL} {
 		engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), SQL: sql})

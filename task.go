@@ -14,20 +14,20 @@ type Outcome = run.Outcome
 
 // Task is a question about contexts, for models that write snippets.
 type Task struct {
-	// Task contains the policy, the labels and the name. A durable run also keeps its turns in
-	// Options.Store. A run continues only with the contexts and the question of the earlier call;
-	// other models lead to other calls, so only a turn that has not begun may use them.
+	// Task contains the policy, the labels and the name. A named run is durable: it keeps its turns
+	// in Options.Store. A run continues only with the contexts and the question of the earlier
+	// call. Other models lead to other calls, so only a turn that has not begun may use them.
 	repl.Task
 	// Contexts are the inputs of the question. Snippets read them as context, context_1 and so on;
 	// a prompt never contains a whole context.
 	Contexts []Context
 	// Functions are host functions that snippets may call. The prompt lists them.
 	Functions []Function
-	// Signal describes the task for the triggers of [github.com/rlmhq/rlm/hook.Output], which measures the output
-	// itself.
+	// Signal describes the task for the triggers of [github.com/rlmhq/rlm/hook.Output], which
+	// measures the output itself.
 	Signal run.Signal
-	// Config has the question, the models and the bounds. Ask sets its Inputs and Open
-	// from the fields above, and its SQL from Options.SQL.
+	// Config contains the question, the models and the bounds. Ask sets its Inputs and Open from
+	// the fields above, and its SQL from Options.SQL.
 	Config run.Config
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The host functions that move values into and out of a session. Only snippets of Set, Get
-// and Ask call them.
+// These host functions move values into and out of a session. Only the snippets of Set, Get and Ask
+// call them.
 const (
 	valueIn  = "_session_value_in"
 	valueOut = "_session_value_out"
@@ -24,7 +24,7 @@ const (
 type exchange struct {
 	name  string
 	value tiers.Value
-	wrong string // why the value cannot leave
+	wrong string // why the value cannot be passed to the host
 }
 
 // Set binds a Python variable to a Go value, through the value's JSON: a map becomes a dict,
@@ -69,8 +69,9 @@ func encodeVariable(name string, value any) (data tiers.Value, source string, er
 }
 
 // Get decodes the JSON of a Python variable into the value that into points to, like
-// [json.Unmarshal]. For a value that JSON cannot represent, the error gives its position: a set,
-// bytes, an object, NaN, a dict with keys that are not strings. A tuple becomes a list.
+// [json.Unmarshal]. If JSON cannot represent a part of the variable, the error gives its position;
+// examples are a set, bytes, an object, NaN, and a dict with keys that are not strings. A tuple
+// becomes a list.
 func (s *Session) Get(ctx context.Context, name string, into any) error {
 	if err := s.checkVariable(name); err != nil {
 		return fmt.Errorf("cannot get %q: %w", name, err)
@@ -102,8 +103,8 @@ func (s *Session) Get(ctx context.Context, name string, into any) error {
 	return nil
 }
 
-// takeTagged returns the value that handOver passed, or asks for it again in tagged form if JSON
-// cannot represent it.
+// takeTagged returns the value that handOver passed. If JSON cannot represent it, takeTagged
+// fetches it again in tagged form.
 func (s *Session) takeTagged(ctx context.Context, e *exchange) (wirevalue.Value, error) {
 	if e.wrong == "" && e.value != nil {
 		return wirevalue.Escape(e.value)
@@ -169,12 +170,12 @@ finally:
     del _session_hand_over
 `
 
-// isHidden reports whether a name is reserved for functions that the model does not see.
+// isHidden reports whether a name is reserved for functions that are hidden from the model.
 func isHidden(name string) bool {
 	return strings.HasPrefix(name, "_rlm_") || strings.HasPrefix(name, "_session_")
 }
 
-// checkVariable refuses names that a variable of snippets cannot have.
+// checkVariable refuses names that cannot be variables of snippets.
 func (s *Session) checkVariable(name string) error {
 	if err := protocol.CheckName(name); err != nil {
 		return fmt.Errorf("the name must be a Python identifier and not a keyword")
@@ -209,7 +210,7 @@ func (s *Session) exchange(ctx context.Context, e *exchange, source string) erro
 	return nil
 }
 
-// offerExchange offers snippets the functions that move values.
+// offerExchange makes the functions that move values available to snippets.
 func (s *Session) offerExchange(ctx context.Context) error {
 	if s.exchanges {
 		return nil

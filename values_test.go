@@ -48,7 +48,7 @@ func TestValuesGoInAndComeBack(t *testing.T) {
 	}
 }
 
-// TestAVariableMayHaveAnyName gets variables with the names that Get's own snippet uses.
+// TestAVariableMayHaveAnyName checks variables with the same names as those in Get's own snippet.
 func TestAVariableMayHaveAnyName(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	names := "text whole real several fixed mapping wrong found given value above i part key kinds"
@@ -89,7 +89,7 @@ str = list = dict = isinstance = repr = None  # a model may do that`, "")
 	}
 }
 
-// TestCommonNamesAreVariables uses an everyday word that is also a function's name.
+// TestCommonNamesAreVariables checks a common word that is also the name of a function.
 func TestCommonNamesAreVariables(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	if err := session.Set(t.Context(), "tally", []int{1, 2}); err != nil {
@@ -151,7 +151,8 @@ func TestValuesThatJSONCannotCarryAreErrors(t *testing.T) {
 	}
 }
 
-// TestASnippetCannotMoveValuesItself calls the functions that are reserved for Set and Get.
+// TestASnippetCannotMoveValuesItself checks that a snippet cannot call the functions reserved for
+// Set and Get.
 func TestASnippetCannotMoveValuesItself(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	if err := session.Set(t.Context(), "secret", "s"); err != nil {

@@ -19,7 +19,7 @@ nodes:
   - {name: two, uses: mail.send, with: {to: bob}, output: second}
 `
 
-// TestAnActionIsDoneOnce uses two actions: the first is not repeated when the run continues, and
+// TestAnActionIsDoneOnce checks two actions: the first is not repeated when the run continues, and
 // the second waits for a person.
 func TestAnActionIsDoneOnce(t *testing.T) {
 	dir, sent := t.TempDir(), map[string]int{}

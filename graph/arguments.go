@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Limits on what snippets pass, in bytes; on views, as a number.
+// These limits apply to the arguments of snippets, in bytes, and to the number of views.
 const (
 	maxQuery  = 256 << 10
 	maxParams = 2 << 20
@@ -22,7 +22,7 @@ const (
 // arguments are the arguments of a call, by name.
 type arguments map[string]tiers.Value
 
-// isNone reports whether an argument is missing, or None.
+// isNone reports whether an argument is missing or None.
 func isNone(value tiers.Value) bool { return len(value) == 0 || string(value) == "null" }
 
 // text returns a required str argument.
@@ -111,7 +111,7 @@ func clip(value tiers.Value) string {
 }
 
 // encodeRows returns rows as a JSON list of objects, with members in the order of the columns if
-// there are any. Truncated rows end in an object that reports that.
+// there are any. Truncated rows end with an object that reports the truncation.
 func encodeRows(columns []string, rows []map[string]any, isCut bool) (tiers.Value, error) {
 	var b bytes.Buffer
 	b.WriteByte('[')
@@ -163,8 +163,8 @@ func encodeRow(b *bytes.Buffer, columns []string, row map[string]any) error {
 	return nil
 }
 
-// encodeValue returns a value as JSON, which cannot represent three floats: they become their
-// Python names.
+// encodeValue returns a value as JSON, in which the three floats that JSON cannot represent become
+// their Python names.
 func encodeValue(value any) (tiers.Value, error) {
 	return json.Marshal(nameFloats(value))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// benchNodes is the number of nodes. Each has five facts in RDF.
+// benchNodes is the number of nodes. Each node has five facts in RDF.
 func benchNodes(b *testing.B) int {
 	b.Helper()
 	n, err := strconv.Atoi(os.Getenv("RLM_BENCH_NODES"))
@@ -72,7 +72,8 @@ func BenchmarkLoadNodes(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/node")
 }
 
-// BenchmarkInference measures the first query after a load: it closes the graph and indexes it.
+// BenchmarkInference measures the first query after a load, which infers all facts and indexes
+// them.
 func BenchmarkInference(b *testing.B) {
 	text := benchTurtle(benchNodes(b))
 	for b.Loop() {

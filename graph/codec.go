@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Tags of values, as in graph/engine/src/codec.rs.
+// These are the tags of values, as in graph/engine/src/codec.rs.
 const (
 	tagNull = iota
 	tagFalse
@@ -27,7 +27,7 @@ const (
 // maxDepth is the maximum nesting depth of lists and maps.
 const maxDepth = 64
 
-// valueCost is a value's cost to the host besides its text, for the limit on a result.
+// valueCost is a value's cost to the host in addition to its text, for the limit on a result.
 const valueCost = 32
 
 // encoder writes a request.
@@ -114,7 +114,8 @@ func (e *encoder) value(v any, depth int) {
 	}
 }
 
-// number writes a JSON number. An int that is too large would change as a float.
+// number writes a JSON number. An int that is too large is an error, because it would change as a
+// float.
 func (e *encoder) number(n json.Number) {
 	if whole, err := n.Int64(); err == nil {
 		e.word(tagInteger, uint64(whole))
@@ -164,8 +165,8 @@ func (e *encoder) reflected(v reflect.Value, depth int) {
 
 var errMalformed = errors.New("the graph's engine sent a malformed answer")
 
-// decoder reads an answer. The engine is not trusted: decoder allocates at most a small multiple
-// of the answer's length, and stops at its own limit on costs. Its first error sticks.
+// decoder reads an answer. The engine is not trusted: the decoder allocates at most a small
+// multiple of the answer's length, and stops at its own limit on costs. It keeps its first error.
 type decoder struct {
 	data []byte
 	left int // the remaining cost of values
@@ -189,7 +190,7 @@ func (d *decoder) byte() byte {
 	return b
 }
 
-// length reads the number of items or bytes that follow. Each item takes at least a byte.
+// length reads the number of items or bytes that follow. Each item takes at least one byte.
 func (d *decoder) length() int {
 	n, size := binary.Uvarint(d.data)
 	if size <= 0 || n > uint64(len(d.data)-size) {

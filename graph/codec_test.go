@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzAnswers decodes bytes of a hostile engine. Nothing may panic or exceed the cost limit.
+// FuzzAnswers decodes bytes of a hostile engine. The decoder must not panic or exceed the cost
+// limit.
 func FuzzAnswers(f *testing.F) {
 	var e encoder
 	e.texts([]string{"a"})
@@ -26,7 +27,7 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// FuzzParameters passes values through the encoder and back.
+// FuzzParameters encodes values and decodes them again.
 func FuzzParameters(f *testing.F) {
 	f.Add(`{"a": [1.5, null, true, "x", {"b": []}]}`)
 	f.Fuzz(func(t *testing.T, text string) {

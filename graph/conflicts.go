@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/graph/internal/format"
 )
 
-// maxGiven is the maximum number of properties that are remembered, because each takes memory of
-// the host. Later ones are compared only with these.
+// maxGiven is the maximum number of properties that are stored for comparison, because each takes
+// memory of the host. Later properties are compared only with these.
 const maxGiven = 2_000_000
 
 // givenValues finds properties that files give to the same node with different values.

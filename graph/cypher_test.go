@@ -54,7 +54,7 @@ func TestDatesAndTimes(t *testing.T) {
 	}
 }
 
-// TestZonesOfTime uses names of time zones whose offsets the host knows.
+// TestZonesOfTime uses names of time zones whose offsets the host provides.
 func TestZonesOfTime(t *testing.T) {
 	g := open(t, graph.Config{})
 	const paris = "datetime('2024-03-30T12:00[Europe/Paris]')"
@@ -86,7 +86,7 @@ func TestZonesOfTime(t *testing.T) {
 	}
 }
 
-// TestStoredDates writes dates, which only the library can do, and reads them.
+// TestStoredDates writes dates, which only the engine's library can do, and reads them.
 func TestStoredDates(t *testing.T) {
 	g := open(t, graph.Config{})
 	err := g.Update(t.Context(), func(u *graph.Update) error {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// edgeAdder adds edges to an update. It does not add edges with missing nodes, but reports them
+// edgeAdder adds edges to an update. Instead of adding edges with missing nodes, it reports them
 // with their lines.
 type edgeAdder struct {
 	update *Update

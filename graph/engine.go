@@ -22,7 +22,7 @@ var manifestFile []byte
 
 var files = rustmodule.Link(rustmodule.Files{Manifest: manifestFile, Code: moduleFile, Data: dataFile})
 
-// The operations, as numbered in graph/engine/src/lib.rs.
+// These are the operations, as numbered in graph/engine/src/lib.rs.
 const (
 	opAddNodes = iota + 1
 	opAddEdges

@@ -20,7 +20,7 @@ type QueryError struct {
 	Message string
 	// Line and Column count from 1. They are 0 if unknown.
 	Line, Column int
-	// IsSyntax reports whether the text is not valid in its language at all.
+	// IsSyntax reports whether the text has a syntax error.
 	IsSyntax bool
 }
 
@@ -35,8 +35,8 @@ func (e *QueryError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
 }
 
-// LimitError reports that a call exceeded one of Config's limits. The graph is as it was before
-// the call.
+// LimitError reports that a call exceeded one of Config's limits. The call did not change the
+// graph.
 type LimitError struct {
 	// Limit is the name of the field in Config: "Timeout", "Fuel", "MaxMemory", …
 	Limit string
@@ -49,7 +49,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the graph's limit %s (%s) was exceeded", e.Limit, e.Value)
 }
 
-// The kinds of failures, as numbered in graph/engine/src/failure.rs.
+// These are the kinds of failures, as numbered in graph/engine/src/failure.rs.
 const (
 	failedSyntax = iota + 1
 	failedQuery
@@ -60,7 +60,8 @@ const (
 	failedIncomplete
 )
 
-// errIncomplete means that the engine's library needs the whole graph for a query: readyLibrary.
+// errIncomplete means that the engine's library needs the whole graph for a query: see
+// readyLibrary.
 var errIncomplete = errors.New("the engine's library does not have the whole graph")
 
 // maxMessage bounds a message in characters. A syntax error repeats the query.
@@ -88,14 +89,14 @@ func failure(kind byte, d *decoder, config Config) error {
 	}
 }
 
-// The words with which queries of the other language begin.
+// Queries in the other language begin with these words.
 var (
 	sparqlWords = []string{"SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "PREFIX", "BASE"}
 	cypherWords = []string{"MATCH", "OPTIONAL", "RETURN", "UNWIND", "WITH", "MERGE", "CREATE", "CALL"}
 )
 
-// hint adds to a syntax error that the query is in another language, if it begins with one of that
-// language's words.
+// hint adds to a syntax error that the query seems to be in another language, if the query begins
+// with one of that language's words.
 func hint(err error, query string, words []string, isOther string) error {
 	wrong, ok := errors.AsType[*QueryError](err)
 	if !ok || !wrong.IsSyntax {

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 )
 
-// A graph answers Cypher and SPARQL, and infers facts.
+// A graph answers Cypher and SPARQL queries, and infers facts.
 func Example() {
 	if err := example(context.Background()); err != nil {
 		fmt.Println(err)

@@ -10,10 +10,9 @@ import (
 	"github.com/rlmhq/rlm/graph/internal/format"
 )
 
-// Dump writes the graph without inferred facts. In an RDF format (see [Update.RDF]), it writes all
-// facts, also those of the property graph, and streams them. In jsonl, json and graphml, it writes
-// the property graph. Load reads each of these formats. The notes report what the format could not
-// represent.
+// Dump writes the graph without inferred facts. In an RDF format (see [Update.RDF]), it streams all
+// facts, including those of the property graph. In jsonl, json and graphml, it writes the property
+// graph. Load reads each of these formats. The notes report what the format could not represent.
 func (g *Graph) Dump(ctx context.Context, w io.Writer, formatName string) (notes []string, err error) {
 	f, err := format.Parse(formatName)
 	switch {
@@ -61,7 +60,7 @@ func (g *Graph) dumpRDF(ctx context.Context, w io.Writer, formatName string) (no
 	return notes, err
 }
 
-// sourceOf passes on the nodes and edges of a view of the graph.
+// sourceOf returns a source that passes on the nodes and edges of a view of the graph.
 func sourceOf(ctx context.Context, in *instance) format.Source {
 	return format.Source{
 		Nodes: func(yield func(format.Node) error) error {
@@ -101,7 +100,7 @@ func each(ctx context.Context, in *instance, operation uint32, use func(*decoder
 // maxRecord is the maximum size of a node or an edge that the engine writes, in bytes.
 const maxRecord = 64 << 20
 
-// records receives records of the codec, each preceded by its length in four bytes.
+// records receives encoded records, each preceded by its length in four bytes.
 type records struct {
 	use    func(*decoder) error
 	rest   []byte // the beginning of an incomplete record

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// fuzzQueries runs queries on a graph, which must survive them unchanged.
+// fuzzQueries runs queries on a graph, which must remain usable and unchanged.
 func fuzzQueries(f *testing.F, query func(*testing.T, *graph.Graph, string) error) {
 	f.Helper()
 	g := open(f, graph.Config{Timeout: time.Second, MaxMemory: 128 << 20, MaxRows: 100})

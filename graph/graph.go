@@ -3,9 +3,9 @@
 //
 // The engine is a WebAssembly module in this package: nothing needs to be installed, and a query
 // runs in a sandbox without files, sockets or a way out. A runaway query is stopped, and the graph
-// stays unchanged.
+// remains unchanged.
 //
-// All writes go through Update, which keeps all changes or none. Readers run in parallel, and see
+// All writes go through Update, which keeps all changes or none. Readers run in parallel, and read
 // the state after the last update. They cannot change it: each reads a copy-on-write view of the
 // engine's memory, which is discarded afterwards.
 //
@@ -13,7 +13,7 @@
 //
 // The property graph is the source of truth. In RDF, a node of type run_trace is an instance of
 // au:RunTrace, its property score is au:score, and its edge HAS_EDIT_FOR is au:hasEditFor. The
-// prefix au: is [Namespace]. Cypher also sees loaded RDF: rdf:type provides the labels, a literal
+// prefix au: is [Namespace]. Cypher also covers loaded RDF: rdf:type provides the labels, a literal
 // is a property, any other fact is a relationship, and the last part of each IRI is its name. A
 // node's id is its IRI, without the namespace of au:.
 package graph
@@ -37,17 +37,17 @@ import (
 // Namespace is the namespace of the prefix au:, which contains the names of the property graph.
 const Namespace = "http://agent-utilities.dev/ontology#"
 
-// Config configures a graph. The zero value works: each limit then has the default that its field
+// Config configures a graph. The zero value works: a limit of zero means the default that its field
 // documents. A negative limit is an error.
 type Config struct {
-	// NoInference limits SPARQL to what was loaded.
+	// NoInference limits SPARQL to facts that are not inferred.
 	NoInference bool
 
 	// MaxRows is the maximum number of rows in a result: 10,000. A longer result is truncated and
-	// reports that.
+	// marked as such.
 	MaxRows int
-	// MaxBytes bounds the memory of a result: 16 MiB. A larger result is truncated and reports
-	// that.
+	// MaxBytes bounds the memory of a result: 16 MiB. A larger result is truncated and marked as
+	// such.
 	MaxBytes int
 	// Timeout bounds one query: 30 seconds.
 	Timeout time.Duration
@@ -58,15 +58,15 @@ type Config struct {
 	// MaxMemory bounds the engine's memory in bytes, including the graph: 2 GiB. The maximum is 4
 	// GiB.
 	MaxMemory int64
-	// MaxPathDepth is the maximum length that a variable-length pattern in Cypher may request,
-	// such as the 5 of [*1..5]: 100. The engine follows an unbounded pattern for about as long.
+	// MaxPathDepth is the maximum length that a variable-length pattern in Cypher may request, such
+	// as the 5 of [*1..5]: 100. The engine follows an unbounded pattern to about the same length.
 	MaxPathDepth int
 	// MaxInferred is the maximum number of facts inferred from the graph: 10 million.
 	MaxInferred int
 
 	// CacheDir keeps the engine's compiled code between processes. The code is executed, so the
-	// directory must belong to the user alone. Empty means no cache: each process then compiles
-	// for some seconds. The first graph of a process decides.
+	// directory must belong to the user alone. Empty means no cache, so each process compiles for
+	// some seconds. The value of a process's first graph applies to all.
 	CacheDir string
 	// Progress, if set, is called when a slow step begins.
 	Progress func(what string)
@@ -119,18 +119,18 @@ type Graph struct {
 	engine *engine
 	life   context.Context // ends with Close
 	end    context.CancelCauseFunc
-	// writing lets one writer at a time work on a copy of the state.
+	// writing admits one writer at a time, which works on a copy of the state.
 	writing *semaphore.Weighted
-	// turn gives each reader one of its units, and the writer all of them to commit its copy, in
-	// order of arrival.
+	// turn gives each reader one unit, and the writer all units to commit its copy, in order of
+	// arrival.
 	turn    *semaphore.Weighted
 	readers int64
-	// preparing joins callers that need the same views of the graph.
+	// preparing combines calls that need the same views of the graph.
 	preparing singleflight.Group
 	// hasRecords reports that the property graph may contain more than loaded RDF.
 	hasRecords atomic.Bool
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	state  *state     // changed only by writers
 	idle   []*instance
 	ready  readiness
@@ -180,7 +180,7 @@ func (g *Graph) start(ctx context.Context) error {
 	return g.state.commit(in.memory)
 }
 
-// Close frees the graph. It ends an inference, and waits for other active calls.
+// Close frees the graph. It cancels an inference, and waits for other active calls.
 func (g *Graph) Close() error {
 	g.end(ErrClosed)
 
@@ -206,7 +206,7 @@ func (g *Graph) Close() error {
 	return nil
 }
 
-// dropIdle closes the idle instances. Their view of the state is out of date.
+// dropIdle closes the idle instances. Their views of the state are out of date.
 func (g *Graph) dropIdle() {
 	for _, in := range g.idle {
 		in.Close()
@@ -249,7 +249,7 @@ type readiness uint8
 const (
 	readyCypher   readiness = 1 << iota // loaded RDF is in the property graph
 	readyFacts                          // the property graph is in the dataset
-	readyInferred                       // the inferred facts are in it, and it is indexed
+	readyInferred                       // the inferred facts are in the dataset, which is indexed
 	readyLibrary                        // the engine's library has all edges, and can find nodes by id
 )
 
@@ -275,7 +275,8 @@ func (g *Graph) read(ctx context.Context, need readiness, job job) (answer []byt
 	return answer, err
 }
 
-// readAll runs several queries in one view of the current state. It first prepares what they need.
+// readAll runs several queries in one view of the current state. It first prepares the views that
+// they need.
 func (g *Graph) readAll(ctx context.Context, need readiness, use func(*instance) error) error {
 	for {
 		if err := g.turn.Acquire(ctx, 1); err != nil {
@@ -307,7 +308,7 @@ func (g *Graph) run(ctx context.Context, use func(*instance) error) error {
 }
 
 // write calls use with an instance, makes the instance's memory the new state, and marks the views
-// that use returns as ready. Meanwhile, readers see the old state. After an error, the state is
+// that use returns as ready. Meanwhile, readers read the old state. After an error, the state is
 // unchanged.
 func (g *Graph) write(ctx context.Context, use func(*instance) (readiness, error)) error {
 	if err := g.writing.Acquire(ctx, 1); err != nil {
@@ -341,8 +342,8 @@ func (g *Graph) write(ctx context.Context, use func(*instance) (readiness, error
 	return nil
 }
 
-// prepare brings views of the graph up to date. The work continues when the caller's context ends,
-// because an inference may take longer than a call may: the next call finds it done.
+// prepare brings views of the graph up to date. The work continues after the caller's context ends,
+// because an inference may take longer than a call may: a later call uses its result.
 func (g *Graph) prepare(ctx context.Context, need readiness) error {
 	ended := g.preparing.DoChan(strconv.Itoa(int(need)), func() (any, error) {
 		err := g.makeReady(g.life, need)
@@ -391,8 +392,8 @@ func (g *Graph) makeReady(ctx context.Context, need readiness) error {
 	})
 }
 
-// noteFailure remembers that the inference exceeds its limits, so that the next query need not
-// repeat it.
+// noteFailure records that the inference exceeds its limits, so that the next query need not repeat
+// it.
 func (g *Graph) noteFailure(made readiness, err error) error {
 	var limit *LimitError
 	if made == readyInferred && errors.As(err, &limit) {

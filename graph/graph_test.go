@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// open opens a graph that is closed with the test.
+// open opens a graph that is closed when the test ends.
 func open(tb testing.TB, config graph.Config) *graph.Graph {
 	tb.Helper()
 	config.CacheDir = testcache.Dir()
@@ -145,8 +145,8 @@ func TestWithoutInference(t *testing.T) {
 	expect(t, ask(t, g, "PREFIX : <http://family/> ASK { :eve a :Parent }"), "false")
 }
 
-// TestInverseFunctionalProperties: two subjects with the same value are the same; subjects with
-// different values are not.
+// TestInverseFunctionalProperties checks that subjects with the same value are the same, and
+// subjects with different values are not.
 func TestInverseFunctionalProperties(t *testing.T) {
 	g := open(t, graph.Config{})
 	load(t, g, `@prefix : <http://x/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -203,7 +203,7 @@ func TestAnUpdateIsAllOrNothing(t *testing.T) {
 			if !errors.As(err, &query) || query.Line != 2 || !query.IsSyntax {
 				t.Errorf("%#v", err)
 			}
-			return nil // the error sticks
+			return nil // the update keeps the error
 		},
 		"bad Cypher": func(u *graph.Update) error {
 			_ = traces(u)
@@ -270,9 +270,8 @@ func TestSyntaxErrorsHaveAPosition(t *testing.T) {
 	}
 }
 
-// TestVariablesHaveOneKind asks queries that use a variable as two kinds of things, and some that
-// only seem to.
-// TestConstraintsAreRefused: the engine would not enforce them.
+// TestConstraintsAreRefused checks that queries with constraints are errors, because the engine
+// would not enforce them.
 func TestConstraintsAreRefused(t *testing.T) {
 	g := open(t, graph.Config{})
 	for _, query := range []string{
@@ -290,7 +289,8 @@ func TestConstraintsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheOtherLanguageIsNamed passes SPARQL to Cypher, and Cypher to SPARQL.
+// TestTheOtherLanguageIsNamed checks the errors if SPARQL is passed to Cypher, and Cypher to
+// SPARQL.
 func TestTheOtherLanguageIsNamed(t *testing.T) {
 	g := open(t, graph.Config{})
 	for _, query := range []string{"SELECT ?x { ?x ?y ?z }", " prefix e: <http://e/> ASK { ?x e:b ?z }"} {
@@ -312,6 +312,8 @@ func TestTheOtherLanguageIsNamed(t *testing.T) {
 	}
 }
 
+// TestVariablesHaveOneKind checks that a query must not use a variable as two kinds of things, and
+// that queries that only seem to do so are allowed.
 func TestVariablesHaveOneKind(t *testing.T) {
 	g := open(t, graph.Config{})
 	if err := g.Update(t.Context(), traces); err != nil {
@@ -359,8 +361,8 @@ func TestVariablesHaveOneKind(t *testing.T) {
 	}
 }
 
-// TestPathsBeginAtIDs requests the same paths from both ends: the engine may reverse the one with
-// an id at its end, but not the one with a name.
+// TestPathsBeginAtIDs requests the same paths from both ends: the engine may reverse a pattern that
+// ends with an id, but not one that ends with a name.
 func TestPathsBeginAtIDs(t *testing.T) {
 	g := open(t, graph.Config{})
 	err := g.Update(t.Context(), func(u *graph.Update) error {
@@ -400,8 +402,8 @@ func TestPathsBeginAtIDs(t *testing.T) {
 	}
 }
 
-// TestAnIDAtTheEndIsFoundByItsIndex gives a query less fuel than a scan of all nodes takes. A
-// condition without an index is the control.
+// TestAnIDAtTheEndIsFoundByItsIndex runs a query with less fuel than a scan of all nodes takes. The
+// control has a condition without an index.
 func TestAnIDAtTheEndIsFoundByItsIndex(t *testing.T) {
 	g := open(t, graph.Config{Fuel: 15_000})
 	err := g.Update(t.Context(), func(u *graph.Update) error {

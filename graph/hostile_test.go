@@ -10,7 +10,8 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// TestDeepNestingEndsOneCall overflows the engine's stack in its query parsers, and nests RDF.
+// TestDeepNestingEndsOneCall overflows the engine's stack in its query parsers, and loads deeply
+// nested RDF.
 func TestDeepNestingEndsOneCall(t *testing.T) {
 	g := open(t, graph.Config{Timeout: 5 * time.Second, LoadTimeout: 20 * time.Second})
 	if err := g.Update(t.Context(), traces); err != nil {
@@ -39,7 +40,7 @@ func TestDeepNestingEndsOneCall(t *testing.T) {
 	expect(t, rows(t, g, "MATCH (n:run_trace) RETURN count(*) AS n", nil), "[n] [map[n:2]]")
 }
 
-// TestHalfADocumentIsRefused loads RDF/XML that ends where the engine's parser does not notice.
+// TestHalfADocumentIsRefused loads RDF/XML whose premature end the engine's parser does not detect.
 func TestHalfADocumentIsRefused(t *testing.T) {
 	g := open(t, graph.Config{})
 	const half = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="http://x/">` +
@@ -129,7 +130,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestDocumentsLoadInLinearTime loads documents for which a parser takes quadratic time.
+// TestDocumentsLoadInLinearTime loads documents for which a simple parser takes quadratic time.
 func TestDocumentsLoadInLinearTime(t *testing.T) {
 	g := open(t, graph.Config{})
 	many := func(format string) string {

@@ -11,7 +11,8 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// chain returns a transitive property between that many nodes, which implies many facts.
+// chain returns Turtle with a chain of nodes linked by a transitive property, which implies many
+// facts.
 func chain(nodes int) string {
 	var s strings.Builder
 	s.WriteString("@prefix e: <http://e/> . e:next a <http://www.w3.org/2002/07/owl#TransitiveProperty> .\n")
@@ -21,8 +22,8 @@ func chain(nodes int) string {
 	return s.String()
 }
 
-// TestAnInferenceOutlivesItsCallers asks repeatedly, each time for much less time than the
-// inference takes. No caller would ever get an answer if each started it again.
+// TestAnInferenceOutlivesItsCallers queries repeatedly, each time with a timeout much shorter than
+// the inference. If each caller started the inference again, none would ever get an answer.
 func TestAnInferenceOutlivesItsCallers(t *testing.T) {
 	const ask = "ASK { <http://e/n0> <http://e/next> <http://e/n200> }"
 	isShort := true // the inference ended before its first caller gave up
@@ -47,8 +48,8 @@ func TestAnInferenceOutlivesItsCallers(t *testing.T) {
 	}
 }
 
-// TestCloseEndsAnInference closes a graph while one caller waits for its inference, and another
-// one has given up.
+// TestCloseEndsAnInference closes a graph while one caller waits for its inference and another one
+// has given up.
 func TestCloseEndsAnInference(t *testing.T) {
 	g := open(t, graph.Config{})
 	load(t, g, chain(2000))

@@ -23,7 +23,7 @@ type job struct {
 	request   []byte
 	input     io.Reader
 	output    io.Writer
-	isLoad    bool // LoadTimeout bounds it, and no fuel
+	isLoad    bool // bounded by LoadTimeout, not by fuel
 }
 
 // instantiate makes a copy of the engine over the current state.
@@ -47,7 +47,7 @@ func (in *instance) start(ctx context.Context) error {
 	return nil
 }
 
-// answerExtra is the room for an answer besides its bounded rows, in bytes.
+// answerExtra is the room for an answer in addition to its bounded rows, in bytes.
 const answerExtra = 4 << 20
 
 // call runs one operation and returns a copy of its answer, without the success byte.
@@ -75,7 +75,7 @@ func (in *instance) call(ctx context.Context, job job) ([]byte, error) {
 	return answer[1:], nil
 }
 
-// explain converts the error of a call that did not return for the caller.
+// explain converts the error of a failed call to one for the caller.
 func (in *instance) explain(err error, isLoad bool) error {
 	config := in.graph.config
 

@@ -22,19 +22,20 @@ import (
 // LoadOptions configure how Graph.Load reads files. The zero value works.
 type LoadOptions struct {
 	// Format is the format of all files: turtle, ntriples, trig, nquads, rdfxml, jsonld, jsonl,
-	// json, csv or graphml. By default, the name and content of each file decide.
+	// json, csv or graphml. By default, it is determined from each file's name and content.
 	Format string
 	// Base resolves relative IRIs in RDF. The default is file:/// and the file's name.
 	Base string
-	// Comma separates the fields of CSV; by default, whichever of comma, tab, semicolon and bar
-	// occurs in the header. ListComma separates labels and the elements of lists, by default a
+	// Comma separates the fields of CSV. The default is whichever of comma, tab, semicolon and bar
+	// occurs in the header. ListComma separates labels and the elements of lists. The default is a
 	// semicolon.
 	Comma, ListComma rune
-	// Labels are for nodes without a label, Type is for edges without a type, by default RELATED.
+	// Labels apply to nodes without a label, and Type to edges without a type. The default type is
+	// RELATED.
 	Labels []string
 	Type   string
 	// MaxMissing is the maximum number of edges to nodes that neither the files nor the graph
-	// contain. Such edges are left out and counted. By default the first is an error.
+	// contain. Such edges are left out and counted. By default, the first one is an error.
 	MaxMissing int
 	// MaxBytes is the maximum inflated size of each file: 4 GiB.
 	MaxBytes int64
@@ -45,15 +46,15 @@ type Loaded struct {
 	Files        []string // their paths
 	Nodes, Edges int      // the records of property graphs. Several may describe the same node
 	Missing      int      // edges that were left out because one of their nodes is missing
-	Notes        []string // what the graph cannot represent, and which files were left out
+	Notes        []string // data that the graph cannot represent, and files left out
 }
 
-// Load reads files, and folders with all files in and below them that are named like graphs. It
-// does not follow links in a folder. The graph receives all files or none: the error names the
-// file and its line, and suggests a change.
+// Load reads files, and folders with all files in and below them whose names look like those of
+// graphs. It does not follow links in a folder. The graph receives all files or none: the error
+// names the file and its line, and suggests a change.
 //
-// A node may occur in several places: it receives all labels and properties. An edge may come
-// before its nodes, even in another file.
+// A node may occur in several places: the graph merges its labels and properties. An edge may
+// precede its nodes, even in another file.
 func (g *Graph) Load(ctx context.Context, o LoadOptions, paths ...string) (Loaded, error) {
 	l := &loading{o: o, notes: map[string]int{}, headers: map[string]string{}}
 	if o.MaxBytes <= 0 {
@@ -78,7 +79,7 @@ func (g *Graph) Load(ctx context.Context, o LoadOptions, paths ...string) (Loade
 	return l.done, nil
 }
 
-// loading is a call of Load.
+// loading is the state of a call to Load.
 type loading struct {
 	o       LoadOptions
 	format  format.Format
@@ -127,15 +128,15 @@ func (l *loading) find(paths []string) error {
 	if len(l.files) == 0 {
 		return errors.New("cannot load a graph without files: name files or folders")
 	}
-	slices.SortStableFunc(l.files, func(a, b *source) int { // headers come before their rows
+	slices.SortStableFunc(l.files, func(a, b *source) int { // headers precede their rows
 		return cmp.Compare(b.rank(), a.rank())
 	})
 
 	return nil
 }
 
-// dropTwins leaves out a file that was named before, directly or by its folder: its edges would be
-// added twice.
+// dropTwins leaves out a file that was already named, directly or by its folder, because its edges
+// would be added twice.
 func (l *loading) dropTwins() {
 	seen := map[string]bool{}
 	l.files = slices.DeleteFunc(l.files, func(file *source) bool {
@@ -166,7 +167,7 @@ func cannotLoad(name string, err error) error {
 	return fmt.Errorf("cannot load %q: %w", name, err)
 }
 
-// findIn lists the files of a folder that are named like graphs.
+// findIn lists the files in a folder whose names look like those of graphs.
 func (l *loading) findIn(folder string) error {
 	dir, err := bigtext.OpenDir(folder)
 	if err != nil {
@@ -196,7 +197,7 @@ func (l *loading) findIn(folder string) error {
 	return nil
 }
 
-// isHidden reports whether a part of a path begins with a dot.
+// isHidden reports whether an element of a path begins with a dot.
 func isHidden(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
 }
@@ -210,7 +211,7 @@ func (l *loading) load(u *Update) error {
 		}
 		withRDF = withRDF || file.format.IsRDF()
 	}
-	if withRDF { // edges may lead to the nodes of RDF
+	if withRDF { // edges may refer to nodes from RDF
 		if err := u.showRDF(); err != nil {
 			return err
 		}
@@ -260,7 +261,7 @@ func (l *loading) read(u *Update, file *source, use func(io.Reader) error) error
 	return use(content)
 }
 
-// loadFacts loads a file of RDF, or the nodes of a property graph.
+// loadFacts loads an RDF file, or the nodes of a property graph.
 func (l *loading) loadFacts(u *Update, file *source) error {
 	return l.read(u, file, func(content io.Reader) error {
 		if file.format.IsRDF() {
@@ -308,7 +309,7 @@ func (l *loading) loadEdges(u *Update, file *source) error {
 	})
 }
 
-// miss counts an edge with missing nodes.
+// miss counts an edge with missing nodes, and returns an error if there are too many.
 func (l *loading) miss(u *Update, file *source, e Edge, line int) error {
 	where := fmt.Sprintf("line %d", line)
 	if file.format == format.JSON {
@@ -350,7 +351,7 @@ func (l *loading) options(file *source) format.Options {
 	}
 }
 
-// headerEnds are the name endings of files that contain the header of other files.
+// headerEnds lists the name endings of files that contain the header of other files.
 var headerEnds = []string{"-header", "_header"}
 
 // keepHeader reports whether a file contains the header of other CSV files, as Neo4j's import
@@ -365,7 +366,7 @@ func (l *loading) keepHeader(file *source, head []byte) (bool, error) {
 	}
 	line, rest, _ := bytes.Cut(head, []byte("\n"))
 	if len(bytes.TrimSpace(rest)) > 0 {
-		return false, nil // it has its own rows
+		return false, nil // the file has its own rows
 	}
 
 	found := false

@@ -44,7 +44,7 @@ func pack(tb testing.TB, text string) string {
 	return packed.String()
 }
 
-// wantError fails if an error does not contain a text.
+// wantError fails if an error does not contain the string want.
 func wantError(tb testing.TB, err error, want string) {
 	tb.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -100,7 +100,7 @@ func TestLoad(t *testing.T) {
 		t.Error(got)
 	}
 
-	// A second time, nodes stay one.
+	// The second load adds no further nodes.
 	before, err := g.Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -355,7 +355,7 @@ func TestRDFIsDumpedAndLoaded(t *testing.T) {
 	}
 }
 
-// TestAFileIsLoadedOnce names a file twice, and by its folder.
+// TestAFileIsLoadedOnce checks that a file named twice, and by its folder, is loaded once.
 func TestAFileIsLoadedOnce(t *testing.T) {
 	g := open(t, graph.Config{})
 	dir := write(t, map[string]string{"a.jsonl": `{"id":"a"}` + "\n" + `{"from":"a","to":"a","type":"T"}`})
@@ -368,7 +368,8 @@ func TestAFileIsLoadedOnce(t *testing.T) {
 	expect(t, fmt.Sprint(len(loaded.Files), loaded.Notes), "1 [2 ×: a file was named twice, and is loaded once]")
 }
 
-// TestRDFSaysWhatItLacks writes a property graph as RDF, and only facts.
+// TestRDFSaysWhatItLacks checks the notes about a property graph written as RDF, and about a graph
+// that contains only facts.
 func TestRDFSaysWhatItLacks(t *testing.T) {
 	g := open(t, graph.Config{})
 	load(t, g, "@prefix e: <http://e/> . e:a a e:some_class ; e:KNOWS e:b .")

@@ -14,8 +14,8 @@ const (
 	guard    = 64 << 10
 )
 
-// state is the engine's memory after the last update. It is in a memfd, of which the instances
-// have copy-on-write views.
+// state is the engine's memory after the last update. The memory is in a memfd, of which the
+// instances have copy-on-write views.
 type state struct {
 	file  *os.File
 	size  uint64 // bytes in use, a whole number of wasm pages
@@ -42,13 +42,13 @@ func newState(size, limit uint64) (*state, error) {
 func (s *state) close() { _ = s.file.Close() } // the memory is freed in any case
 
 // memory is an instance's view of the state: a guard, the copy-on-write state, zeros up to the
-// limit, a guard. It never moves.
+// limit, and a guard. It never moves.
 type memory struct {
 	state   *state
 	data    []byte // between the guards, nil once freed
-	mapped  uint64 // the part that shows the state
+	mapped  uint64 // the part that maps the state
 	used    uint64
-	refused bool // whether it would have grown beyond the limit
+	refused bool // growth beyond the limit was refused
 }
 
 func (s *state) view() (*memory, error) {
@@ -59,8 +59,8 @@ func (s *state) view() (*memory, error) {
 	}
 	data := unsafe.Slice((*byte)(unsafe.Add(base, guard)), s.limit)
 	m := &memory{state: s, data: data, used: s.size}
-	// A load writes much fresh memory, and looks up nodes all over it: with small pages, it takes
-	// a quarter longer. A kernel without large pages refuses, which does no harm.
+	// A load writes much fresh memory, and looks up nodes at many places in it: with small pages,
+	// it takes 25% longer. A kernel without large pages refuses, which does no harm.
 	_ = unix.Madvise(data, unix.MADV_HUGEPAGE)
 	if err = unix.Mprotect(data, unix.PROT_READ|unix.PROT_WRITE); err == nil {
 		err = m.show(s.size)
@@ -73,7 +73,7 @@ func (s *state) view() (*memory, error) {
 	return m, nil
 }
 
-// show maps the state up to a size.
+// show maps the state up to the given size.
 func (m *memory) show(size uint64) error {
 	if size <= m.mapped {
 		return nil
@@ -100,7 +100,7 @@ func (m *memory) Reallocate(size uint64) []byte {
 	return m.data[:m.used]
 }
 
-// Refused reports whether the memory would have grown beyond its limit since the last call.
+// Refused reports whether growth beyond the limit was refused since the last call.
 func (m *memory) Refused() bool {
 	refused := m.refused
 	m.refused = false
@@ -117,8 +117,8 @@ func (m *memory) Free() {
 	m.data = nil
 }
 
-// reset discards the instance's writes. It returns false if the memory has grown: wazero cannot
-// shrink it.
+// reset discards the instance's writes. It returns false if the memory has grown, because wazero
+// cannot shrink it.
 func (m *memory) reset() bool {
 	if m.used != m.state.size {
 		return false
@@ -131,10 +131,10 @@ func (m *memory) reset() bool {
 	return true
 }
 
-// commit makes a view's bytes the state, and turns the view into a view of the new state.
+// commit makes a view's bytes the new state, and the view a view of that state.
 //
-// First it writes the part after the old state, which is not needed if this fails. The pages that
-// it then overwrites already exist, so the rest cannot run out of memory.
+// It first writes the part after the old state, because a failure there does not affect the old
+// state. The pages that it then overwrites already exist, so the rest cannot run out of memory.
 func (s *state) commit(m *memory) error {
 	old := s.size
 	if err := s.file.Truncate(int64(m.used)); err != nil {
@@ -168,7 +168,7 @@ func (s *state) commit(m *memory) error {
 	return unix.Madvise(m.data[:m.used], unix.MADV_DONTNEED)
 }
 
-// portion is how much of a grown memory exists twice during a commit, in bytes.
+// portion is the number of bytes of a grown memory that exist twice during a commit.
 const portion = 16 << 20
 
 // append writes the memory after the old state. It frees each portion after writing it.

@@ -33,8 +33,8 @@ func newPages(t *testing.T, pages int) *memory {
 	return view
 }
 
-// TestResetDropsWhatWasWritten resets a view, which must then show the state again, whichever of
-// its pages were written.
+// TestResetDropsWhatWasWritten resets a view, which must then match the state again, no matter
+// which of its pages were written.
 func TestResetDropsWhatWasWritten(t *testing.T) {
 	const pages = 3 * maxScanned
 	for name, step := range map[string]int{
@@ -57,7 +57,7 @@ func TestResetDropsWhatWasWritten(t *testing.T) {
 }
 
 // TestResetKeepsWhatWasRead reads some pages of a view and writes two. Old kernels do not report
-// which: all pages are then dropped.
+// the written pages, so all pages are dropped.
 func TestResetKeepsWhatWasRead(t *testing.T) {
 	view := newPages(t, maxScanned)
 	sum := 0

@@ -26,7 +26,7 @@ type memory struct {
 	state   *state
 	data    []byte
 	used    uint64
-	refused bool // whether it would have grown beyond the limit
+	refused bool // growth beyond the limit was refused
 }
 
 func (s *state) view() (*memory, error) {
@@ -51,7 +51,7 @@ func (m *memory) Reallocate(size uint64) []byte {
 	return m.data[:m.used]
 }
 
-// Refused reports whether the memory would have grown beyond its limit since the last call.
+// Refused reports whether growth beyond the limit was refused since the last call.
 func (m *memory) Refused() bool {
 	refused := m.refused
 	m.refused = false
@@ -70,7 +70,7 @@ func (m *memory) reset() bool {
 	return true
 }
 
-// commit makes a view's bytes the state.
+// commit makes a view's bytes the new state.
 func (s *state) commit(m *memory) error {
 	s.data = append([]byte(nil), m.data[:m.used]...)
 	s.size = m.used

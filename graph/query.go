@@ -9,11 +9,11 @@ import (
 
 // Rows is the result of a Cypher query.
 type Rows struct {
-	// Columns have the names that the query gives them.
+	// Columns are the names of the columns, as given by the query.
 	Columns []string
 	// Rows contain a value for each column: nil, bool, int64, float64, string, []any or
-	// map[string]any. A node is a map of id, labels and its properties, a relationship a map of
-	// id, type, from, to and its properties, a path a map of nodes and relationships. Dates and
+	// map[string]any. A node is a map of id, labels and its properties. A relationship is a map of
+	// id, type, from, to and its properties. A path is a map of nodes and relationships. Dates and
 	// times are ISO 8601 strings.
 	Rows []map[string]any
 	// Truncated reports that Config.MaxRows or Config.MaxBytes truncated the rows.
@@ -101,12 +101,12 @@ func (d *decoder) rows(read func() map[string]any) (rows []map[string]any, trunc
 
 // Answer is the answer to a SPARQL query. Its Kind determines which fields are set.
 type Answer struct {
-	// Kind is "rows" for SELECT, "boolean" for ASK, "triples" for CONSTRUCT and DESCRIBE.
+	// Kind is "rows" for SELECT, "boolean" for ASK, and "triples" for CONSTRUCT and DESCRIBE.
 	Kind string
-	// Columns are the variables.
+	// Columns are the names of the variables.
 	Columns []string
-	// Rows contain a value for each variable, nil if it is unbound. An IRI is its text, a blank
-	// node "_:" and its label, a literal a bool, int64, float64 or string.
+	// Rows contain a value for each variable, or nil if it is unbound. An IRI is a string, a blank
+	// node is "_:" followed by its label, and a literal is a bool, int64, float64 or string.
 	Rows []map[string]any
 	// Boolean is the answer to ASK.
 	Boolean bool
@@ -117,10 +117,10 @@ type Answer struct {
 	Truncated bool
 }
 
-// SPARQL runs a query over the loaded facts, the property graph and their inferences. The prefixes
-// au, owl, rdf, rdfs and xsd, and those of the loaded files, need not be declared. The graph
-// au:inferred contains only the inferred facts. For updates and LOAD, the error is ErrReadOnly;
-// SERVICE is an error. Other errors are *QueryError and *LimitError.
+// SPARQL runs a query over the loaded facts, the property graph and the facts inferred from them.
+// The prefixes au, owl, rdf, rdfs and xsd, and those of the loaded files, need not be declared. The
+// graph au:inferred contains only the inferred facts. For updates and LOAD, the error is
+// ErrReadOnly; SERVICE is an error. Other errors are *QueryError and *LimitError.
 func (g *Graph) SPARQL(ctx context.Context, query string) (*Answer, error) {
 	var e encoder
 	e.bounds(g.config, g.config.MaxRows)
@@ -163,9 +163,9 @@ func decodeAnswer(answer []byte, config Config) (*Answer, error) {
 	return a, d.err
 }
 
-// WriteSPARQL runs a query as SPARQL does and writes the whole answer in a W3C format: json, xml,
-// csv or tsv for rows and truth values, and N-Triples for triples. The base resolves the query's
-// relative IRIs and may be empty. Config.Timeout bounds it, MaxRows does not.
+// WriteSPARQL runs a query like SPARQL and writes the whole answer in a W3C format: json, xml, csv
+// or tsv for rows and truth values, and N-Triples for triples. The base resolves the query's
+// relative IRIs and may be empty. Config.Timeout applies, but MaxRows does not.
 func (g *Graph) WriteSPARQL(ctx context.Context, w io.Writer, query, format, base string) error {
 	var e encoder
 	e.text(format)
@@ -181,7 +181,7 @@ func (g *Graph) WriteSPARQL(ctx context.Context, w io.Writer, query, format, bas
 
 // Export returns up to limit nodes of a type: the properties of each, including its id. The type
 // memory also includes nodes labelled Memory, and "*" means every type. A limit of 0 means
-// Config.MaxRows. The second result reports whether there are more.
+// Config.MaxRows. The second result reports whether there are more nodes.
 func (g *Graph) Export(
 	ctx context.Context, nodeType string, limit int,
 ) ([]map[string]any, bool, error) {
@@ -206,9 +206,9 @@ func (g *Graph) Export(
 	return rows, truncated, d.err
 }
 
-// Contradictions returns sentences about facts that cannot all be true by OWL 2 RL, such as
-// something that is in two disjoint classes. SPARQL answers nevertheless. Without inference, the
-// result is empty.
+// Contradictions returns sentences about facts that cannot all be true according to OWL 2 RL, such
+// as an individual in two disjoint classes. SPARQL queries still return answers. Without inference,
+// the result is empty.
 func (g *Graph) Contradictions(ctx context.Context) ([]string, error) {
 	answer, err := g.read(ctx, readySPARQL, job{operation: opContradictions})
 	if err != nil {
@@ -239,7 +239,7 @@ type Stats struct {
 	// SPARQL query computes it.
 	Inferred   int  `json:"inferred"`
 	IsInferred bool `json:"is_inferred"`
-	// Prefixes are the namespaces of the prefixes that a SPARQL query need not declare.
+	// Prefixes maps the prefixes that a SPARQL query need not declare to their namespaces.
 	Prefixes map[string]string `json:"prefixes"`
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// TestScansTestWholeColumns tests each condition in a scan, which tests all values of a column
-// together, and on rows that WITH passes on, which are tested one by one.
+// TestScansTestWholeColumns compares each condition in a scan, which evaluates it for a whole
+// column, with the condition on rows passed on by WITH, which are evaluated one by one.
 func TestScansTestWholeColumns(t *testing.T) {
 	g := open(t, graph.Config{})
 	mixed := []any{1, 1.5, "1", true, []any{1}, nil, -3, "b"}
@@ -71,7 +71,7 @@ func TestScansTestWholeColumns(t *testing.T) {
 	}
 }
 
-// TestScansGroupWholeColumns groups by columns of each kind, and by none.
+// TestScansGroupWholeColumns groups by columns of each kind, and without a column.
 func TestScansGroupWholeColumns(t *testing.T) {
 	g := open(t, graph.Config{})
 	err := g.Update(t.Context(), func(u *graph.Update) error {

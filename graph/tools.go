@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ToolOptions configure what snippets may do with a graph. The zero value lets them read it.
+// ToolOptions configure what snippets may do with a graph. The zero value allows them to read it.
 type ToolOptions struct {
 	// Writable lets graph_query change the graph.
 	Writable bool
@@ -31,9 +31,9 @@ type Toolbox struct {
 	graph   *Graph
 	options ToolOptions
 	notes   string
-	// turn limits the calls that decode and encode results to the number of queries that the graph
-	// runs at a time. A snippet may start many more calls, and a result meanwhile takes several
-	// times its size.
+	// turn limits the number of calls that decode and encode results to the number of queries that
+	// the graph runs at the same time. A snippet may start many more calls, and during a call, a
+	// result takes several times its size.
 	turn *semaphore.Weighted
 
 	mu      sync.Mutex
@@ -41,7 +41,7 @@ type Toolbox struct {
 	closed  bool
 }
 
-// NewToolbox makes the functions graph_query, owl_query, kg_bulk_export, magma_view and
+// NewToolbox creates the functions graph_query, owl_query, kg_bulk_export, magma_view and
 // ephemeral_graph_query for a graph. It counts the graph's current contents for the prompt. Close
 // it after the session, and the graph after it.
 func NewToolbox(ctx context.Context, g *Graph, o ToolOptions) (*Toolbox, error) {
@@ -67,7 +67,7 @@ func (b *Toolbox) Close() error {
 	return errors.Join(errs...)
 }
 
-// Tools returns the functions. They check their arguments, which are hostile, and may be called
+// Tools returns the functions. They check their arguments, which are not trusted, and may be called
 // concurrently.
 func (b *Toolbox) Tools() []repl.Tool {
 	reads := "It only reads."
@@ -96,7 +96,7 @@ func (b *Toolbox) Tools() []repl.Tool {
 	}
 }
 
-// tool makes a function for snippets. Its failures are data or exceptions.
+// tool creates a function for snippets. Its failures are data or exceptions.
 func (b *Toolbox) tool(
 	signature, doc string, call func(context.Context, arguments) (tiers.Value, error),
 ) repl.Tool {
@@ -124,8 +124,8 @@ func (b *Toolbox) inTurn(
 	return bytes.Clone(value), err // without spare capacity
 }
 
-// tell converts an error of a call to data for the snippet, unless the options make errors
-// exceptions. The end of the session or of the graph is always an error.
+// tell converts an error of a call to data for the snippet, unless RaiseErrors is set. The end of
+// the session or of the graph is always an error.
 func (b *Toolbox) tell(ctx context.Context, function string, err error) (tiers.Value, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -171,7 +171,7 @@ func queryWith(
 }
 
 // runCypher runs a query. Read-only queries do not wait for other readers, so only a query that
-// cannot be answered by reading runs as an update.
+// must write runs as an update.
 func runCypher(
 	ctx context.Context, g *Graph, cypher string, params map[string]any, isWritable bool,
 ) (rows *Rows, err error) {
@@ -200,7 +200,7 @@ func (b *Toolbox) queryScratch(ctx context.Context, args arguments) (tiers.Value
 	})
 }
 
-// Limits on a session's scratch graphs.
+// These limits apply to a session's scratch graphs.
 const (
 	maxScratch       = 8
 	maxScratchMemory = 128 << 20 // bytes of each
@@ -270,7 +270,7 @@ func (b *Toolbox) export(ctx context.Context, args arguments) (tiers.Value, erro
 	if err != nil {
 		return nil, err
 	}
-	return encodeRows(nil, nodes, more && len(nodes) < limit) // otherwise the snippet asked for no more
+	return encodeRows(nil, nodes, more && len(nodes) < limit) // otherwise the snippet requested no more
 }
 
 func (b *Toolbox) view(ctx context.Context, args arguments) (tiers.Value, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// endless is a query that no machine finishes.
+// endless is a query that no machine can finish.
 const endless = `"UNWIND range(1, 10000000) AS a UNWIND range(1, 1000000) AS b RETURN count(*) AS n"`
 
 func TestTheEndOfASessionIsNoData(t *testing.T) {
@@ -79,8 +79,8 @@ func TestAClosedToolboxHasNoScratchGraphs(t *testing.T) {
 	}
 }
 
-// TestSessionsShareAGraph lets sessions read while another one writes. Each reader sees only whole
-// updates.
+// TestSessionsShareAGraph runs sessions that read while another one writes. Each reader must
+// receive only whole updates.
 func TestSessionsShareAGraph(t *testing.T) {
 	g := couple(t)
 	writes, _ := toolsOf(t, g, graph.ToolOptions{Writable: true})

@@ -36,7 +36,8 @@ func couple(tb testing.TB) *graph.Graph {
 	return g
 }
 
-// toolsOf returns a function that calls a tool as a snippet does, and one that shows the notes.
+// toolsOf returns a function that calls a tool as a snippet does, and the tools, which contain the
+// notes.
 func toolsOf(tb testing.TB, g *graph.Graph, o graph.ToolOptions) (
 	call func(name string, args ...string) string, tools *repl.Tools,
 ) {
@@ -210,7 +211,7 @@ func TestACutResultSaysSo(t *testing.T) {
 	}
 }
 
-// TestThePromptIsGolden shows what a model reads about a graph.
+// TestThePromptIsGolden compares the description of a graph for a model with the golden file.
 func TestThePromptIsGolden(t *testing.T) {
 	file := filepath.Join("testdata", "prompt.golden")
 	want, err := os.ReadFile(file)
@@ -260,8 +261,8 @@ func TestThePromptDescribesTheGraphWithinBounds(t *testing.T) {
 	}
 }
 
-// FuzzToolArguments passes hostile arguments to all tools. They answer with data, and the graph
-// stays unchanged.
+// FuzzToolArguments passes hostile arguments to all tools. They must return data, and the graph
+// must remain unchanged.
 func FuzzToolArguments(f *testing.F) {
 	f.Add("graph_query", `"RETURN $a"`, `{"a": [1, {"b": null}]}`)
 	f.Add("owl_query", `"ASK {}"`, `null`)

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// TestTreesOfQueriesAreStopped requests 2^40 rows without a loop. The control is a query for 2^5.
+// TestTreesOfQueriesAreStopped requests 2^40 rows without a loop. The control requests 2^5 rows.
 func TestTreesOfQueriesAreStopped(t *testing.T) {
 	cypher := func(depth int) string {
 		var b strings.Builder

@@ -16,7 +16,7 @@ type Node struct {
 	ID string
 	// Labels are the node's types.
 	Labels []string
-	// Properties are nil, bool, numbers, strings, times, and lists and maps of them.
+	// Properties are nil, bools, numbers, strings, times, and lists and maps of these.
 	Properties map[string]any
 }
 
@@ -37,16 +37,16 @@ type Edge struct {
 type Update struct {
 	ctx      context.Context
 	instance *instance
-	// batch holds nodes or edges for operation that the engine does not have yet.
+	// batch holds nodes or edges that have not yet been sent to the engine, for operation.
 	batch     encoder
 	operation uint32
 	running   chan reply // receives the answer to the engine's current call, nil without one
 	finish    func(answer []byte) error
 	sent      int   // the bytes of all calls
-	failed    error // the first error of the engine: half of a call may have been done
+	failed    error // the first error of the engine: a call may have been half done
 }
 
-// reply is the end of a call.
+// reply is the outcome of a call.
 type reply struct {
 	answer []byte
 	err    error
@@ -55,15 +55,15 @@ type reply struct {
 // batchSize is the size of a batch of nodes or edges for the engine, in bytes.
 const batchSize = 256 << 10
 
-// muchSent is the number of bytes that makes an update a load. After a load, the columns that
-// Cypher reads are built immediately: while the engine still has its memory at hand, that takes
-// half the time.
+// muchSent is the number of bytes from which an update is treated as a load. After a load, the
+// columns that Cypher reads are built immediately: while the engine's memory is still in use, this
+// takes half the time.
 const muchSent = 1 << 20
 
-// Update runs change, the only way to write to a graph, and keeps its changes if it returns nil.
-// Otherwise, or if the engine fails, the graph stays unchanged. Until then, readers see the old
-// graph. Updates wait for one another, and for an inference, so change must not call methods of
-// the graph.
+// Update runs change and keeps its changes if it returns nil. Otherwise, or if the engine fails,
+// the graph remains unchanged. Until Update returns, readers read the old graph. Update is the only
+// way to write to a graph. Updates wait for one another, and for an inference, so change must not
+// call methods of the graph.
 func (g *Graph) Update(ctx context.Context, change func(*Update) error) error {
 	return g.write(ctx, func(in *instance) (readiness, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, g.config.LoadTimeout,
@@ -72,7 +72,7 @@ func (g *Graph) Update(ctx context.Context, change func(*Update) error) error {
 
 		defer func() {
 			cancel()
-			_ = u.wait() // the update has failed already
+			_ = u.wait() // the update has already failed
 			u.instance = nil
 		}()
 
@@ -165,7 +165,7 @@ func (u *Update) flush() error {
 }
 
 // start makes the engine work on a call while the caller prepares the next one. When the call has
-// ended, wait passes its answer to finish, unless that is nil.
+// ended, wait passes its answer to finish, unless finish is nil.
 func (u *Update) start(job job, finish func(answer []byte) error) error {
 	if err := u.wait(); err != nil {
 		return err
@@ -211,9 +211,9 @@ func (u *Update) call(job job) (answer []byte, err error) {
 	return answer, u.wait()
 }
 
-// RDF adds the facts of a text in a format: turtle, ntriples, trig, nquads, rdfxml or jsonld. The
-// base resolves relative IRIs and may be empty. A text may contain at most 1000 nested brackets or
-// elements. JSON-LD with a remote context is an error: nothing is fetched.
+// RDF adds the facts of a document in one of the formats turtle, ntriples, trig, nquads, rdfxml and
+// jsonld. The base resolves relative IRIs and may be empty. A document may contain at most 1000
+// nested brackets or elements. JSON-LD with a remote context is an error: nothing is fetched.
 func (u *Update) RDF(r io.Reader, formatName, base string) error {
 	if err := u.flush(); err != nil {
 		return err
@@ -251,7 +251,8 @@ func explainRDF(err error) error {
 	return err
 }
 
-// guardRDF returns the content in a form that is safe for a parser, and the format's own name.
+// guardRDF returns the content in a form that is safe for a parser, and the canonical name of the
+// format.
 func guardRDF(r io.Reader, formatName string) (io.Reader, string, error) {
 	f, err := format.Parse(formatName)
 	if err != nil {
@@ -285,7 +286,7 @@ func (u *Update) Cypher(query string, params map[string]any) (*Rows, error) {
 	return decodeRows(answer, config)
 }
 
-// LoadRDF is an Update with a single RDF call.
+// LoadRDF runs an Update with a single RDF call.
 func (g *Graph) LoadRDF(ctx context.Context, r io.Reader, format, base string) error {
 	return g.Update(ctx, func(u *Update) error { return u.RDF(r, format, base) })
 }

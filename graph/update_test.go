@@ -21,8 +21,8 @@ func addMany(u *graph.Update) error {
 	return nil
 }
 
-// TestAnUpdateFailsWhileTheEngineWorks fails in the change itself, while the engine still works on
-// nodes, and in the engine, while the change adds more nodes.
+// TestAnUpdateFailsWhileTheEngineWorks checks updates that fail in the change itself, while the
+// engine still works on nodes, and in the engine, while the change adds more nodes.
 func TestAnUpdateFailsWhileTheEngineWorks(t *testing.T) {
 	g := open(t, graph.Config{})
 	ownError := errors.New("the change failed")
@@ -49,7 +49,7 @@ func TestAnUpdateFailsWhileTheEngineWorks(t *testing.T) {
 	expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:2000]]")
 }
 
-// TestAnEndedUpdateWritesNothing keeps an update beyond its validity.
+// TestAnEndedUpdateWritesNothing checks that an update cannot be used after it has ended.
 func TestAnEndedUpdateWritesNothing(t *testing.T) {
 	g := open(t, graph.Config{})
 	var kept *graph.Update
@@ -74,7 +74,8 @@ func TestAnEndedUpdateWritesNothing(t *testing.T) {
 	}
 }
 
-// TestReadersSeeTheOldStateDuringAnUpdate reads in the middle of an update.
+// TestReadersSeeTheOldStateDuringAnUpdate checks that a read in the middle of an update returns the
+// old state.
 func TestReadersSeeTheOldStateDuringAnUpdate(t *testing.T) {
 	const count = "MATCH (n) RETURN count(*) AS n"
 	g := open(t, graph.Config{})

@@ -2,8 +2,8 @@ package graph
 
 import "context"
 
-// View queries the graph as a memory, about a text. It returns the rows of each view by name, at
-// most 5:
+// View queries the graph as a memory about a text. It returns the rows of each view by name, at
+// most 5 per view:
 //
 //   - semantic: {node, score}, nodes that share words with the text
 //   - temporal: {node}, the newest by their property sequence, or timestamp, created_at, time or
@@ -13,8 +13,8 @@ import "context"
 //   - epistemic: {belief, supporting, contradicting}, nodes of type Belief
 //   - place: {node, place}, edges LOCATED_IN or LOCATED_AT
 //
-// No views means the first four. In causal, epistemic and place, rows that share words with the
-// text come first.
+// If views is empty, View uses the first four. In causal, epistemic and place, rows that share
+// words with the text come first.
 func (g *Graph) View(
 	ctx context.Context, text string, views []string,
 ) (map[string][]map[string]any, error) {

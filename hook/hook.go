@@ -1,4 +1,4 @@
-// Package hook stands between a tool and the model that called it: a large output becomes the
+// Package hook condenses the output of a tool before a model reads it: a large output becomes the
 // context of a run, and the run's answer replaces it.
 package hook
 
@@ -22,26 +22,26 @@ const hookQuestion = "This is the output of a tool, too large to be shown. " +
 
 // Result is the result of [Output].
 type Result struct {
-	// Trigger is the reason for the run. It is empty if there was none.
+	// Trigger is the reason for the run. It is empty if there was no run.
 	Trigger run.Trigger
 	// Text is for the model that called the tool: the output itself, or the run's answer. For a
 	// run without an answer, it contains the reason and the beginning of the output.
 	Text string
-	// Outcome is the outcome of the run, nil if there was none.
+	// Outcome is the outcome of the run, or nil if there was no run.
 	Outcome *rlm.Outcome
 }
 
 // maxResult is the maximum size of a tool's output, in bytes.
 const maxResult = 1 << 40
 
-// Output stands between a tool and the model that called it. A small output passes unchanged. A
-// large one becomes the first context of a run, and the run's answer replaces it. Config.Triggers
-// of the task defines "large", and which parts of its Signal trigger a run even for a small
-// output. The default question asks for what matters in the output. Output reads the output once,
-// and never holds a large one in memory.
+// Output condenses the output of a tool before a model reads it. A small output passes unchanged. A
+// large output becomes the first context of a run, and the run's answer replaces it. The task's
+// Config.Triggers define "large", and which parts of its Signal trigger a run even for a small
+// output. The default question asks for the important parts of the output. Output reads the output
+// once, and never holds a large one in memory.
 //
 // answer is usually [rlm.Engine.Ask]. It is called only if a run is triggered, so a program can
-// create its engine then.
+// create its engine inside answer.
 func Output(
 	ctx context.Context, output io.Reader, task rlm.Task,
 	answer func(context.Context, rlm.Task) (rlm.Outcome, error),
@@ -86,7 +86,7 @@ func describeFailure(outcome rlm.Outcome, err error, head string) string {
 		"%s. It begins:]\n%s\n", reason, cutBeginning(head))
 }
 
-// shownChars is the length, in characters, of the beginning shown without an answer.
+// shownChars is the length, in characters, of the beginning that is shown if there is no answer.
 const shownChars = 2_000
 
 // cutBeginning returns the first characters of a text.
@@ -100,7 +100,7 @@ func cutBeginning(text string) string {
 	return text
 }
 
-// peek reads as much of an output as the threshold needs, and reports whether this is the whole
+// peek reads as much of an output as the threshold requires, and reports whether this is the whole
 // output. The thresholds of t must be set.
 func peek(output io.Reader, t run.Triggers) (head string, whole bool, err error) {
 	threshold := t.OutputChars

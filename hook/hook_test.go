@@ -55,7 +55,7 @@ func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
 	}
 }
 
-// TestTheHookHeedsWhatItsCallerKnows checks that even a small output goes to a run if it belongs
+// TestTheHookHeedsWhatItsCallerKnows checks that even a small output triggers a run if it belongs
 // to a long task or contains many nodes.
 func TestTheHookHeedsWhatItsCallerKnows(t *testing.T) {
 	for want, signal := range map[run.Trigger]run.Signal{
@@ -74,8 +74,8 @@ func TestTheHookHeedsWhatItsCallerKnows(t *testing.T) {
 	}
 }
 
-// TestTheHookCondensesByARun tests the hook of an engine: its run sees the output as its context,
-// and a failed run passes on the beginning, never the whole.
+// TestTheHookCondensesByARun checks that the run of an engine's hook has the output as its context,
+// and that a failed run passes on only the beginning of the output.
 func TestTheHookCondensesByARun(t *testing.T) {
 	engine := newEngine(t)
 	models, err := providers.New(providers.Options{})
@@ -171,6 +171,6 @@ func newEngine(t *testing.T) *rlm.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = engine.Close() }) // the test is over
+	t.Cleanup(func() { _ = engine.Close() }) // an error no longer matters
 	return engine
 }

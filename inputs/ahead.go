@@ -65,8 +65,8 @@ func (a *aheadReader) fill(ctx context.Context, r io.Reader) {
 	}
 }
 
-// readBlock fills a buffer as far as r allows. A decompressor that fails on hostile bytes must not
-// end this process.
+// readBlock fills a buffer with as much as r provides. A decompressor that panics on hostile bytes
+// must not end this process.
 func readBlock(r io.Reader, buffer []byte) (n int, err error) {
 	defer func() {
 		if failure := recover(); failure != nil {

@@ -68,7 +68,7 @@ func (r *reader) openArchive(
 	return r.finishFolder(ctx, dir, "the archive has no files", notes)
 }
 
-// skipMember is [choice.skip] for archives, where folders are not entered.
+// skipMember is like [choice.skip], for archives, where folders are not entered.
 func (r *reader) skipMember(name string, _ bool) string {
 	if matchesAbove(r.Exclude, name) {
 		return byExclude
@@ -97,7 +97,7 @@ type member struct {
 	open func() (io.ReadCloser, error)
 }
 
-// Reasons why members are left out, for notes.
+// Notes give these reasons for leaving members out.
 const (
 	unsafeNames  = "members with an unsafe name"
 	repeatedName = "members that a later one of the same name replaces"
@@ -106,7 +106,8 @@ const (
 	sparse       = "sparse members"
 )
 
-// add adds a file under its name in the archive. A name that is not UTF-8 waits for addUnnamed.
+// add adds a file under its name in the archive. A member whose name is not UTF-8 is added later,
+// by addUnnamed.
 func (a *archive) add(name string, m member) error {
 	if !utf8.ValidString(name) {
 		a.unnamed = append(a.unnamed, unnamed{name, m})
@@ -132,14 +133,15 @@ func (a *archive) checkCount() error {
 	return nil
 }
 
-// cleanName returns the path of a member below the archive. ok is false if it leads elsewhere.
+// cleanName returns the path of a member below the archive. The result ok is false if the name
+// leads elsewhere.
 func cleanName(name string) (string, bool) {
 	const longest = 4096
 	if name == "" || len(name) > longest || strings.ContainsRune(name, 0) {
 		return "", false
 	}
 	if !strings.Contains(name, "/") {
-		name = strings.ReplaceAll(name, `\`, "/") // some Windows programs write it that way
+		name = strings.ReplaceAll(name, `\`, "/") // some Windows programs write backslashes
 	}
 	if path.IsAbs(name) || len(name) > 1 && name[1] == ':' ||
 		slices.Contains(strings.Split(name, "/"), "..") {

@@ -25,15 +25,15 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// bombPath is the variable of a test process that opens one bomb.
+// bombPath is the environment variable with the path of the bomb that a test process opens.
 const bombPath = "RLM_TEST_BOMB"
 
 // mostMemory is the maximum memory of the host at any time while it opens a bomb, in kB: the
-// module's 256 MiB for small files, plus what any process uses.
+// module's 256 MiB for small files, plus the memory that any process uses.
 const mostMemory = 512 << 10
 
-// TestBombsEndInErrors opens small files that expand enormously, each in its own process. Each
-// ends with an error that names the option to raise, and the memory of the host stays bounded.
+// TestBombsEndInErrors opens small files that expand enormously, each in its own process. Each must
+// end with an error that names the option to raise, and the memory of the host must remain bounded.
 func TestBombsEndInErrors(t *testing.T) {
 	skip.Short(t, "it packs and unpacks hundreds of megabytes")
 	if runtime.GOOS != "linux" {
@@ -66,8 +66,8 @@ func TestBombsEndInErrors(t *testing.T) {
 	}
 }
 
-// warmReaders compiles the readers, which takes more memory than reading: those that follow find the
-// code in the cache.
+// warmReaders compiles the readers, because this takes more memory than reading: later processes
+// find the code in the cache.
 func warmReaders(t *testing.T) {
 	t.Helper()
 	sheet := filepath.Join(t.TempDir(), "small.xlsx")
@@ -99,7 +99,7 @@ func openBomb(path string) {
 			}
 		}
 	}
-	status, _ := os.ReadFile("/proc/self/status") // without it, nothing is printed
+	status, _ := os.ReadFile("/proc/self/status") // without this file, no memory is printed
 	_, peak, _ := strings.Cut(string(status), "VmHWM:")
 	peak, _, _ = strings.Cut(strings.TrimSpace(peak), " ")
 	fmt.Println(peak, err, said)

@@ -16,7 +16,7 @@ type choice struct {
 	ignores ignores
 }
 
-// Reasons why files are left out, for notes.
+// Notes give these reasons for leaving files out.
 const (
 	byInclude = "files by --include"
 	byExclude = "files and folders by --exclude"
@@ -38,8 +38,8 @@ func (c *choice) skip(name string, isDir bool) string {
 	return ""
 }
 
-// skipPattern is skip for the patterns of the options. A folder is entered if a file in it may be
-// included.
+// skipPattern is like skip, but considers only the patterns of the options. A folder is entered if
+// a file in it may be included.
 func (r *reader) skipPattern(name string, isDir bool) string {
 	switch {
 	case matchesAny(r.Exclude, name):
@@ -52,12 +52,12 @@ func (r *reader) skipPattern(name string, isDir bool) string {
 	return ""
 }
 
-// isNamed reports whether an option names a file, without wildcards.
+// isNamed reports whether an option names a file without wildcards.
 func (r *reader) isNamed(name string) bool {
 	return slices.Contains(r.Include, name) || slices.Contains(r.Include, path.Base(name))
 }
 
-// matchesAny reports whether a pattern matches a path or its last name.
+// matchesAny reports whether a pattern matches a path or its last element.
 func matchesAny(patterns []string, name string) bool {
 	for _, pattern := range patterns {
 		subject := name

@@ -132,7 +132,7 @@ func TestSeveralPathsAreOneFolder(t *testing.T) {
 	}
 }
 
-// The patterns mean what they mean to git, which the test runs for comparison.
+// The patterns must have the same meaning as in git, which the test runs for comparison.
 func TestIgnoredFilesAreThoseOfGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip(err)
@@ -174,7 +174,7 @@ func TestIgnoredFilesAreThoseOfGit(t *testing.T) {
 		})
 	}
 
-	// An ignored folder that the user asked for.
+	// The user explicitly opens an ignored folder.
 	if got := namesOf(t, inputs.Options{}, filepath.Join(dir, "build")); !slices.Equal(got, []string{"out"}) {
 		t.Errorf("%q", got)
 	}

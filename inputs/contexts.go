@@ -11,9 +11,9 @@ import (
 )
 
 // Files is a file, a folder, or several of either, as [Open] reads them. A text may be compressed
-// and in any encoding; an archive is a folder. UTF-8 text is mapped, not read. A file of a server
-// is copied: see [Options.Servers] before you open strangers' addresses. The files must not change
-// while the session lives; a change is an error, not a wrong answer.
+// and in any encoding; an archive is a folder. UTF-8 text is mapped, not read. A file on a server
+// is copied: see [Options.Servers] before you open untrusted addresses. The files must not change
+// during the session; a change causes an error, not a wrong answer.
 func Files(o Options, paths ...string) rlm.Context {
 	shown := make([]string, len(paths))
 	for i, path := range paths {
@@ -24,8 +24,8 @@ func Files(o Options, paths ...string) rlm.Context {
 	})
 }
 
-// Stream is a stream. It is copied to an unnamed temporary file of at most limit bytes, and read
-// as [Files] reads a file with that name.
+// Stream is the content of a stream, which is copied to an unnamed temporary file of at most limit
+// bytes, and read like a file with the given name in [Files].
 func Stream(o Options, name string, r io.Reader, limit int64) rlm.Context {
 	return rlm.ContextOf(name, func(ctx context.Context) (tiers.Input, error) {
 		return Read(ctx, o, name, r, limit)

@@ -9,9 +9,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
-// describeLayout returns sentences about how a CSV text is read, if a reader may not expect it. It
-// does not report a text that is not a table: a snippet that reads it as a table receives the
-// error.
+// describeLayout returns sentences about anything unexpected in the way a CSV text is read. It does
+// not report a text that is not a table: a snippet that reads it as a table receives the error.
 func describeLayout(text *bigtext.Text) ([]string, error) {
 	data, err := text.Raw(0, text.Size())
 	if err != nil {

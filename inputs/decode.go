@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// decode returns the text in UTF-8, or marks it as bytes. It owns the text. A UTF-8 text stays
+// decode returns the text in UTF-8, or marks it as bytes. It owns the text. A UTF-8 text remains
 // unchanged, even if a few bytes are invalid.
 func (r *reader) decode(ctx context.Context, text *bigtext.Text) (*bigtext.Text, error) {
 	e, kind, err := r.findForm(ctx, text)
@@ -37,7 +37,8 @@ func (r *reader) decode(ctx context.Context, text *bigtext.Text) (*bigtext.Text,
 	return decoded, nil
 }
 
-// findForm returns the encoding of a text, nil for UTF-8, or the kind of bytes that are not text.
+// findForm returns the encoding of a text, or nil for UTF-8. For bytes that are not text, it
+// returns their kind.
 func (r *reader) findForm(
 	ctx context.Context, text *bigtext.Text,
 ) (e encoding.Encoding, kind bigtext.Kind, err error) {
@@ -82,7 +83,7 @@ func (r *reader) findForm(
 	return e, "", nil
 }
 
-// mostlyUTF8 reports whether a text is UTF-8, or was before some of its bytes were damaged.
+// mostlyUTF8 reports whether a text is UTF-8, or was UTF-8 before some of its bytes were damaged.
 func mostlyUTF8(ctx context.Context, text *bigtext.Text) (bool, error) {
 	invalid, err := text.Invalid(ctx)
 	if err != nil || invalid == 0 {
@@ -96,8 +97,8 @@ func mostlyUTF8(ctx context.Context, text *bigtext.Text) (bool, error) {
 	return more >= 4*invalid, nil
 }
 
-// takeSample returns the parts of a text with bytes that are not ASCII: lines around them, up to
-// 64 KiB, from the first 16 MiB after the first such byte.
+// takeSample returns the lines of a text around bytes that are not ASCII: up to 64 KiB, from the
+// first 16 MiB after the first such byte.
 func takeSample(ctx context.Context, text *bigtext.Text) ([]byte, error) {
 	const most, window = 64 << 10, 16 << 20
 	first, err := text.FirstInvalid(ctx)

@@ -73,7 +73,7 @@ func TestEncodingsAreDetected(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
 			late := strings.Repeat("plain ASCII first\n", 9000) + strings.Repeat(c.text, 40)
-			if c.want == "iso-2022-jp" { // which is only found at the beginning
+			if c.want == "iso-2022-jp" { // which is detected only at the beginning
 				late = c.text
 			}
 			for _, text := range []string{c.text, late} {
@@ -147,7 +147,7 @@ func TestBytesThatAreNotTextStay(t *testing.T) {
 		}
 		notes := 1
 		if want == "sqlite" {
-			notes = 2 // it is damaged as well
+			notes = 2 // the text is also damaged
 		}
 		if !text.IsBinary() || text.Kind() != want || len(in.Notes) != notes {
 			t.Errorf("%s: %v %q, notes %q", want, text.IsBinary(), text.Kind(), in.Notes)
@@ -168,7 +168,7 @@ func TestBytesThatAreNotTextStay(t *testing.T) {
 	}
 }
 
-// A damaged text in UTF-8 keeps its bytes.
+// Damaged text in UTF-8 keeps its bytes.
 func TestDamagedTextStaysUTF8(t *testing.T) {
 	for _, text := range []string{strings.Repeat(russian, 5) + "\xc3\x28\xa0", "filled \xff\xff\xff with nothing"} {
 		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {

@@ -31,8 +31,8 @@ type document struct {
 	isWorkbook bool // its parts are sheets
 }
 
-// byExtension are the documents that their content alone does not identify: texts with their own
-// syntax, and containers.
+// byExtension contains the documents that cannot be identified by their content alone: texts with
+// their own syntax, and containers.
 var byExtension = map[string]documents.Kind{
 	".eml": documents.Mail, ".mht": documents.Mail, ".mhtml": documents.Mail,
 	".mbox": documents.Mailbox, ".mbx": documents.Mailbox,
@@ -63,14 +63,14 @@ var (
 	mboxStart = lazyregexp.New(`^From \S+ .*\d\d:\d\d:\d\d.*\r?\n[A-Za-z-]+: `)
 	htmlStart = lazyregexp.New(`(?i)^(\xef\xbb\xbf)?\s*(<!doctype html|<html[\s>])`)
 
-	// Programs write pages and XML as files for Word and Excel, whose names are those of old formats.
+	// Programs write HTML and XML files for Word and Excel with the extensions of old formats.
 	pageStart = lazyregexp.New(`(?is)^(\xef\xbb\xbf)?\s*(<\?xml[^>]*\?>\s*)?(<!--.*?-->\s*)*` +
 		`<(!doctype html|html|head|meta|body|style|table|div|center)[\s>]`) //nolint:misspell // the element of HTML
 	xmlSheetStart = lazyregexp.New(`(?is)^(\xef\xbb\xbf)?\s*<\?xml.*<([a-z]+:)?workbook[\s>]`)
 )
 
-// findDocument returns how to read a file as a document, based on its beginning and then its name;
-// nil if it is not a document.
+// findDocument returns how to read a file as a document, based on its beginning and then its name,
+// or nil if it is not a document.
 func findDocument(name string, head []byte) *document {
 	extension := strings.ToLower(filepath.Ext(name))
 	named := byExtension[extension]
@@ -86,7 +86,7 @@ func findDocument(name string, head []byte) *document {
 	case bytes.HasPrefix(head, []byte(`{\rtf`)):
 		return &document{kind: documents.RTF, shown: "rtf"}
 	case looksBinary(head) && (named != documents.HTML || !isMarkedUTF16(head)):
-		return nil // other texts in UTF-16 are some of those, too, and decoded as such
+		return nil // other texts in UTF-16 may also match, and are decoded as text
 	case named == documents.Notebook && bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
 		return &document{kind: named, shown: "ipynb"}
 	case named == documents.HTML, extension == "" && htmlStart.Match(head),
@@ -103,14 +103,15 @@ func findDocument(name string, head []byte) *document {
 	return nil
 }
 
-// isMarkedUTF16 reports whether a byte order mark says that a text is UTF-16, which the reader of
-// HTML decodes.
+// isMarkedUTF16 reports whether a text has a byte order mark of UTF-16, which the HTML reader
+// decodes.
 func isMarkedUTF16(head []byte) bool {
 	isUTF32 := bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00"))
 	return !isUTF32 && (bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")))
 }
 
-// findZipped returns the document in a zip archive, nil if it is not a document.
+// findZipped returns the document that a zip archive contains, or nil if the archive is not a
+// document.
 func findZipped(named documents.Kind, extension string, head []byte) *document {
 	shown := showContainer(named == documents.Zip, extension, head)
 	if named != documents.Zip && byExtension["."+string(shown)] != documents.Zip {
@@ -131,9 +132,8 @@ func showContainer(isNamed bool, extension string, head []byte) bigtext.Kind {
 	return "ole"
 }
 
-// convert converts a document to text, and returns the document. A document without text stays
-// unchanged, and a note reports that. It owns the text. For any other file, it returns a nil
-// document.
+// convert converts a document to text, and returns both. A document without text remains unchanged,
+// and a note reports that. convert owns the text. For any other file, it returns a nil document.
 func (r *reader) convert(
 	ctx context.Context, text *bigtext.Text,
 ) (*bigtext.Text, *document, []string, error) {
@@ -196,7 +196,7 @@ func (r *reader) keep(ctx context.Context, text *bigtext.Text, found *document, 
 	return text, found, []string{note}, nil
 }
 
-// convertAs owns the text only if there is no error.
+// convertAs converts a document of the given kind. It owns the text only if it returns no error.
 func (r *reader) convertAs(
 	ctx context.Context, text *bigtext.Text, found *document,
 ) (*bigtext.Text, *documents.Description, error) {
@@ -214,7 +214,8 @@ func (r *reader) convertAs(
 	return made, about, nil
 }
 
-// spool returns the text that write makes from another one, within the limits on unpacked bytes.
+// spool returns the text that write produces from another text, within the limits on unpacked
+// bytes.
 func (r *reader) spool(
 	ctx context.Context, from *bigtext.Text, write func(ctx context.Context, out io.Writer) error,
 ) (*bigtext.Text, error) {
@@ -244,15 +245,15 @@ func (r *reader) spool(
 	return made, nil
 }
 
-// Limits on the conversion of a folder before a snippet runs: bytes of documents, and the latest
-// time at which a conversion may begin.
+// These limits apply to the conversion of a folder before a snippet runs: the bytes of documents,
+// and the latest time at which a conversion may begin.
 const (
 	mostConverted = 256 << 20
 	lastConverted = time.Minute
 )
 
-// convertMembers converts documents of a folder in parallel, and returns sentences about
-// unreadable parts. Texts that took long are kept, so that a snippet receives them immediately.
+// convertMembers converts documents of a folder in parallel, and returns sentences about unreadable
+// parts. Texts that took long to convert are kept, so that a snippet receives them immediately.
 func (r *reader) convertMembers(ctx context.Context, dir *bigtext.Dir, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -285,8 +286,8 @@ func (r *reader) convertMembers(ctx context.Context, dir *bigtext.Dir, names []s
 	return limitNotes(append(slices.Concat(notes...), rest...)), err
 }
 
-// convertMember converts a document and returns sentences about unreadable parts. A snippet that
-// uses the document receives errors again.
+// convertMember converts a document and returns sentences about unreadable parts. It ignores
+// errors, because a snippet that uses the document receives them again.
 func (r *reader) convertMember(ctx context.Context, dir *bigtext.Dir, name string) []string {
 	text, err := dir.Bytes(ctx, name)
 	if err != nil {
@@ -315,8 +316,8 @@ func limitNotes(notes []string) []string {
 	return append(notes[:most:most], quantity.Comma(len(notes)-most)+" more notes on documents")
 }
 
-// tellWhile reports progress about every second until stop is called, and ever less often while it
-// stays the same.
+// tellWhile reports progress about every second until stop is called, and less and less often while
+// the progress does not change.
 func (r *reader) tellWhile(what func() string) (stop func()) {
 	if r.Progress == nil {
 		return func() {}
@@ -355,7 +356,7 @@ func (r *reader) tellWhile(what func() string) (stop func()) {
 func (r *reader) documentOptions() documents.Options {
 	o := documents.Options{Progress: r.Progress, Bounds: r.bounds()}
 	dir, err := codecache.Find(r.CacheDir)
-	if err == nil && dir != "" { // without the cache, the start is slower
+	if err == nil && dir != "" { // without the cache, the reader starts more slowly
 		o.CacheDir, o.TextDir = dir, filepath.Join(dir, "documents")
 	}
 	return o
@@ -382,7 +383,7 @@ func (r *reader) bounds() rustmodule.Bounds {
 	return rustmodule.Bounds{MaxUnpacked: r.MaxUnpacked, MaxRatio: r.MaxRatio}
 }
 
-// explainLimit explains which limit a file of a size exceeded, and how to raise it.
+// explainLimit explains which limit a file of the given size exceeded, and how to raise the limit.
 func (r *reader) explainLimit(err error, size int64) error {
 	passed, ok := errors.AsType[*rustmodule.LimitError](err)
 	unpacked, memory := r.bounds().Unpacked(size), r.bounds().Memory(size)

@@ -201,7 +201,7 @@ func TestDocumentsCanBeKept(t *testing.T) {
 	}
 }
 
-// TestTheTextOfADocumentIsBounded converts a page whose text exceeds the limit.
+// TestTheTextOfADocumentIsBounded checks the error for a page whose text exceeds the limit.
 func TestTheTextOfADocumentIsBounded(t *testing.T) {
 	o := inputs.Options{MaxUnpacked: 1 << 20}
 	_, err := read(t, o, "a.html", bytes.Repeat([]byte("<p>word"), 300_000))

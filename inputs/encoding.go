@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/encoding/japanese"
 )
 
-// marks are the byte order marks, longest first.
+// marks lists the byte order marks, longest first.
 var marks = []struct {
 	mark     string
 	encoding encoding.Encoding
@@ -27,7 +27,7 @@ var marks = []struct {
 	{"\xfe\xff", utf16BE},
 }
 
-// detectMarked returns the encoding that a byte order mark indicates, nil without one.
+// detectMarked returns the encoding that a byte order mark indicates, or nil without a mark.
 func detectMarked(head []byte) encoding.Encoding {
 	for _, m := range marks {
 		if bytes.HasPrefix(head, []byte(m.mark)) {
@@ -39,8 +39,8 @@ func detectMarked(head []byte) encoding.Encoding {
 	return nil
 }
 
-// detectWide returns the encoding of a text with two bytes per character and no byte order mark,
-// nil if it is not such a text.
+// detectWide returns the encoding of a text with two bytes per character and no byte order mark, or
+// nil for any other text.
 func detectWide(head []byte) encoding.Encoding {
 	for _, e := range []encoding.Encoding{utf16LE, utf16BE} {
 		text := countWide(head, e)
@@ -102,7 +102,7 @@ func countWide(b []byte, e encoding.Encoding) (n wideCount) {
 	return n
 }
 
-// isTextual reports whether a character occurs in texts.
+// isTextual reports whether a character may occur in text.
 func isTextual(c rune) bool {
 	switch {
 	case c == '\t', c == '\n', c == '\r', c == '\f', c == '\uFEFF':
@@ -113,8 +113,8 @@ func isTextual(c rune) bool {
 	return unicode.IsPrint(c) || unicode.IsSpace(c) || unicode.Is(unicode.Cf, c)
 }
 
-// looksBinary reports whether bytes that are not UTF-8 are not text in any encoding of one or more
-// bytes, because too many of them are control characters.
+// looksBinary reports whether bytes that are not UTF-8 contain too many control characters to be
+// text in any encoding of one or more bytes.
 func looksBinary(b []byte) bool {
 	control := 0
 
@@ -130,7 +130,7 @@ func looksBinary(b []byte) bool {
 }
 
 // detectEscaped returns the encoding of ASCII text that starts with Japanese inside escape
-// sequences, nil for any other text.
+// sequences, or nil for any other text.
 func detectEscaped(head []byte) encoding.Encoding {
 	isJapanese := bytes.Contains(head, []byte("\x1b$B")) || bytes.Contains(head, []byte("\x1b$@"))
 	if isJapanese && bytes.Contains(head, []byte("\x1b(")) && decodes(head, japanese.ISO2022JP) {
@@ -139,8 +139,8 @@ func detectEscaped(head []byte) encoding.Encoding {
 	return nil
 }
 
-// isFilled reports whether most non-ASCII bytes of a sample are FF, as in a damaged text. No
-// language uses that character so often in any encoding.
+// isFilled reports whether most non-ASCII bytes of a sample are FF, as in damaged text. No language
+// uses that character so often in any encoding.
 func isFilled(sample []byte) bool {
 	filled, other := 0, 0
 
@@ -155,9 +155,8 @@ func isFilled(sample []byte) bool {
 	return filled > other
 }
 
-// detectNarrow returns the likeliest encoding of a sample that is neither UTF-8 nor wide. The
-// result is windows-1252 where the sample does not decide, and nil if it is not text in any
-// encoding.
+// detectNarrow returns the likeliest encoding of a sample that is not UTF-8 or wide. The result is
+// windows-1252 if the sample is inconclusive, and nil if the sample is not text in any encoding.
 func detectNarrow(sample []byte) encoding.Encoding {
 	likely, score := guessLatin(sample)
 	if !isScattered(sample) || score < surelyLatin {
@@ -172,10 +171,11 @@ func detectNarrow(sample []byte) encoding.Encoding {
 	return likely
 }
 
-// surelyLatin is the score for each byte that is not ASCII from which a text is in Latin script.
+// surelyLatin is the score, for each byte that is not ASCII, from which a text is assumed to be in
+// Latin script.
 const surelyLatin = 1
 
-// guessScript returns the encoding of a text in a script other than Latin, nil if it has none.
+// guessScript returns the encoding of text in a script other than Latin, or nil if none fits.
 func guessScript(sample []byte) encoding.Encoding {
 	defer ignorePanic()
 
@@ -190,13 +190,13 @@ func guessScript(sample []byte) encoding.Encoding {
 	return nil
 }
 
-// isLatin are encodings that the first detector confuses.
+// isLatin contains the encodings that the first detector confuses.
 var isLatin = map[string]bool{
 	"iso-8859-1": true, "iso-8859-2": true, "iso-8859-9": true, "iso-8859-13": true, "macintosh": true,
 	"windows-1250": true, "windows-1252": true, "windows-1254": true, "windows-1257": true,
 }
 
-// ignorePanic keeps a detector that fails on hostile bytes from harming this process.
+// ignorePanic keeps a detector that panics on hostile bytes from ending this process.
 func ignorePanic() { _ = recover() }
 
 // decodes reports whether nearly all of a sample is text in an encoding. The sample may end in the

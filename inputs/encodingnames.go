@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// Unicode encodings. Those with a byte order skip a mark of that order.
+// These are Unicode encodings. An encoding with a byte order skips a mark of that order.
 var (
 	utf16LE = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
 	utf16BE = unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
@@ -21,7 +21,7 @@ var (
 	utf32BE = utf32.UTF32(utf32.BigEndian, utf32.UseBOM)
 )
 
-// encodings are names that the indexes lack, or resolve differently than Python does.
+// encodings contains names that the indexes lack, or resolve differently than Python does.
 var encodings = map[string]encoding.Encoding{
 	"utf8": unicode.UTF8, "utf8sig": unicode.UTF8BOM, "ascii": charmap.Windows1252,
 	"utf16": utf16LE, "utf16le": utf16LE, "utf16be": utf16BE,
@@ -32,7 +32,7 @@ var encodings = map[string]encoding.Encoding{
 	"macroman": charmap.Macintosh,
 }
 
-// aliases are names of encodings that the indexes know by another name.
+// aliases contains names of encodings that have another name in the indexes.
 var aliases = map[string]string{
 	"sjis": "shift_jis", "shiftjis": "shift_jis", "cp932": "shift_jis", "ms932": "shift_jis",
 	"eucjp": "euc-jp", "euckr": "euc-kr", "cp949": "euc-kr", "uhc": "euc-kr", "cp950": "big5",

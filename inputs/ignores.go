@@ -15,7 +15,8 @@ import (
 	"github.com/rlmhq/rlm/internal/data/openfile"
 )
 
-// ignores contains the rules of a Git repository's .gitignore files. The zero value has none.
+// ignores contains the rules of a Git repository's .gitignore files. The zero value contains no
+// rules.
 type ignores struct {
 	inGit bool
 	above []string // the folders between the top of the repository and the opened one
@@ -23,14 +24,16 @@ type ignores struct {
 	count int
 }
 
-// Limits on a .gitignore file, in bytes, and on the patterns of a repository.
+// These limits apply to the bytes of a .gitignore file, and to the number of patterns in a
+// repository.
 const (
 	maxIgnoreFile = 1 << 20
 	maxPatterns   = 20_000
 )
 
 // open finds the repository of a folder, if it is in one, and reads the patterns above the folder.
-// Patterns that match the folder itself do not apply: the user asked for it.
+// Patterns that match the folder itself do not apply, because the user explicitly opened the
+// folder.
 func (g *ignores) open(folder string) error {
 	folder, err := absolute(folder)
 	if err != nil {
@@ -61,7 +64,8 @@ func (g *ignores) open(folder string) error {
 	return nil
 }
 
-// findRepository returns the nearest folder that contains .git, empty if there is none.
+// findRepository returns the nearest folder that contains .git, or an empty string if there is
+// none.
 func findRepository(folder string) string {
 	for {
 		if _, err := os.Stat(filepath.Join(folder, ".git")); err == nil {
@@ -129,7 +133,7 @@ func split(dir string) []string {
 }
 
 // read adds the patterns of a file to those of the folders above it. A missing file, or a link out
-// of the folder, has none.
+// of the folder, adds no patterns.
 func (g *ignores) read(
 	root *os.Root, name string, domain []string, above []ignorePattern,
 ) ([]ignorePattern, error) {
@@ -165,7 +169,7 @@ func (g *ignores) read(
 	return patterns, nil
 }
 
-// match reports whether a file or a folder is ignored. The folders above it must not be.
+// match reports whether a file or a folder is ignored. The folders above it must not be ignored.
 func (g *ignores) match(name string, isDir bool) bool {
 	if !g.inGit {
 		return false
@@ -184,7 +188,7 @@ type ignorePattern struct {
 	forDirs   bool // for folders only
 }
 
-// parseIgnore parses a line. ok is false if the line has no pattern.
+// parseIgnore parses a line. The result ok is false if the line has no pattern.
 func parseIgnore(line, domain string) (p ignorePattern, ok bool) {
 	line = trimSpaces(strings.TrimRight(line, "\r\n"))
 	if strings.HasPrefix(line, "#") {
@@ -201,7 +205,7 @@ func parseIgnore(line, domain string) (p ignorePattern, ok bool) {
 	}
 	line = strings.TrimPrefix(line, "/")
 	if strings.HasSuffix(line, "/**") {
-		line += "/*" // what is in a folder, but not the folder
+		line += "/*" // the content of a folder, but not the folder
 	}
 	p.glob = strings.NewReplacer("{", `\{`, "}", `\}`, `\{`, `\{`, `\}`, `\}`).Replace(line)
 	if domain != "" {

@@ -52,7 +52,7 @@ func read(t *testing.T, o inputs.Options, name string, data []byte) (tiers.Input
 	return in, err
 }
 
-// contentOf returns a text as snippets see it.
+// contentOf returns a text as snippets receive it.
 func contentOf(t *testing.T, text tiers.Text) string {
 	t.Helper()
 	data, err := io.ReadAll(io.NewSectionReader(text, 0, text.Size()))
@@ -62,7 +62,7 @@ func contentOf(t *testing.T, text tiers.Text) string {
 	return string(data)
 }
 
-// filesOf returns a folder as snippets see it.
+// filesOf returns a folder as snippets receive it.
 func filesOf(t *testing.T, in tiers.Input) map[string]string {
 	t.Helper()
 	dir, ok := in.Dir.(*bigtext.Dir)
@@ -115,7 +115,7 @@ func unhex(t *testing.T, text string) []byte {
 	return data
 }
 
-// The text "hello\n", as the commands xz and bzip2 compress it.
+// These constants contain the text "hello\n", as compressed by the commands xz and bzip2.
 const (
 	xzHello = "fd377a585a000004e6d6b4460200210116000000742fe5a301000568656c6c6f0a0000" +
 		"00a56097f194f6fde000011e06c12fa41d1fb6f37d010000000004595a"
@@ -172,7 +172,7 @@ func TestHostileCompressedFilesEndInErrors(t *testing.T) {
 		"cut":       {inputs.Options{}, long[:len(long)-9], "it is cut short"},
 		"damaged":   {inputs.Options{}, damaged, "cannot unpack"},
 		"no stream": {inputs.Options{}, []byte("\x1f\x8b\x08"), "cannot unpack"},
-		// A frame that requests a window of 2 GiB.
+		// This frame requests a window of 2 GiB.
 		"window":  {inputs.Options{}, []byte("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00"), "more than 128 MiB of memory"},
 		"nothing": {inputs.Options{}, packed(t, "gzip", nil), "contains no data"},
 	} {
@@ -198,7 +198,7 @@ func TestUnpackingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// zipped returns an archive. Change may change the header of a member.
+// zipped returns an archive. The function change may modify the header of a member.
 func zipped(t *testing.T, names []string, change func(*zip.FileHeader)) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -430,7 +430,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		if in.Text != nil {
-			if in.Text.Size() > 3*most+int64(len(data)) { // UTF-8 takes up to three bytes for one
+			if in.Text.Size() > 3*most+int64(len(data)) { // one byte takes up to three in UTF-8
 				t.Errorf("%d bytes of %d", in.Text.Size(), len(data))
 			}
 			return

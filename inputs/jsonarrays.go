@@ -21,7 +21,8 @@ type jsonArray struct{}
 // errNoRows reports a list whose first values are not objects.
 var errNoRows = errors.New("the list has no objects")
 
-// Bounds of a list: the rows whose keys become columns, and their sizes in bytes.
+// These bounds apply to a list: the number of rows whose keys become columns, and the sizes of rows
+// in bytes.
 const (
 	arrayRows   = 10_000
 	arraySample = 16 << 20
@@ -32,7 +33,7 @@ const (
 // twice the longest row, and keeps what it has read.
 const arrayRead = 4 * arrayRow
 
-// rowReader fails after left bytes, so that a row is not decoded without a bound.
+// rowReader fails after left bytes, so that decoding a row is bounded.
 type rowReader struct {
 	io.Reader
 
@@ -49,7 +50,7 @@ func (r *rowReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// startsArray reports whether a text begins as a list of objects does.
+// startsArray reports whether a text begins like a list of objects.
 func startsArray(text *bigtext.Text) bool {
 	head := make([]byte, min(text.Size(), 1<<10))
 	n, _ := text.ReadAt(head, 0) // as much as there is

@@ -12,13 +12,13 @@ import (
 )
 
 // findKind returns the kind of bytes that are not text, based on their beginning, such as "png" or
-// "sqlite"; empty for text and unknown bytes.
+// "sqlite". The kind is empty for text and unknown bytes.
 func findKind(head []byte) bigtext.Kind {
 	if bytes.HasPrefix(head, []byte("%PDF-")) {
 		return "pdf" // some are ASCII
 	}
 	if !looksBinary(head) {
-		return "" // a text may begin as a picture does, such as BMW
+		return "" // a text may begin like a picture, for example with BMW
 	}
 
 	if isArrow(head) {
@@ -37,10 +37,11 @@ func findKind(head []byte) bigtext.Kind {
 	return kind
 }
 
-// binaryPart matches a part that only xlsb files contain. Writers begin with different parts.
+// binaryPart matches a part that only xlsb files contain. Programs differ in the part that they
+// write first.
 var binaryPart = lazyregexp.New(`xl/(_rels/workbook|workbook|worksheets/\w+)\.bin`)
 
-// The kinds of bytes that contain a table.
+// These are the kinds of files that contain a table.
 const (
 	kindArrow   bigtext.Kind = "arrow"
 	kindParquet bigtext.Kind = "parquet"

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// latinEncodings are the encodings of Latin and Arabic script with one byte per character, and
-// what makes a text in them less likely than one in the first. An earlier one wins if two fit
-// equally well.
+// latinEncodings contains the encodings of Latin and Arabic script with one byte per character, and
+// how much less likely a text in them is than one in the first encoding. An earlier encoding wins
+// if two fit equally well.
 var latinEncodings = []struct {
 	encoding.Encoding
 	rarity float64
@@ -66,7 +66,7 @@ var languages = []language{
 	{"اليمنوترب هدسفعكقحجشةطىصخضأذثزءإغآئؤظلا،؟", "في من على هذا أن إلى"},
 }
 
-// Scores of the parts of a text.
+// These are the scores of the parts of a text.
 const (
 	frequentLetter = 3.0
 	rareLetter     = 2.0
@@ -76,12 +76,12 @@ const (
 	unusualSign    = -2.0
 	foreignLetter  = -4.0
 	lonelyCapital  = -2.0
-	misplaced      = -6.0 // a sign within a word, a letter at a digit, a capital after a small letter
+	misplaced      = -6.0 // a sign in a word, a letter next to a digit, a capital after a small letter
 	impossible     = -10.0
 )
 
-// guessLatin returns the encoding in which a sample reads most like a text in one of the
-// languages, and its score for each byte that is not ASCII.
+// guessLatin returns the encoding in which a sample reads most like a text in one of the languages,
+// and the score for each byte that is not ASCII.
 func guessLatin(sample []byte) (best encoding.Encoding, score float64) {
 	const most, before = 4 << 10, 200 // more makes no difference, and costs time
 	first := max(0, bytes.IndexFunc(sample, func(c rune) bool { return c >= 0x80 }))
@@ -153,8 +153,8 @@ func (l language) score(c rune) float64 {
 // usualSigns occur in texts of many languages.
 var usualSigns = []rune("“”„‚‘’–—…€°§«»©®™¿¡½¼¾·•\u00A0×±²³µ£،؟")
 
-// scoreShape scores what does not depend on the language: where signs and capitals are. It counts
-// the letters that are not ASCII, in lower case.
+// scoreShape scores the properties that do not depend on the language: the positions of signs and
+// capitals. It counts the letters that are not ASCII, in lower case.
 func scoreShape(text []rune) (score float64, letters map[rune]int) {
 	letters = map[rune]int{}
 	at := func(i int) rune {
@@ -188,14 +188,14 @@ func scoreShape(text []rune) (score float64, letters map[rune]int) {
 			score += misplaced
 		case isLonely && !unicode.IsLower(c):
 			score += lonelyCapital
-		case isLonely: // it counts as a word
+		case isLonely: // it is a word by itself
 		case unicode.IsUpper(c) && unicode.IsLower(before), unicode.IsLower(c) && c != 'ß' &&
 			unicode.IsUpper(before) && unicode.IsUpper(after):
 			score += misplaced
 			letters[unicode.ToLower(c)]++
 		default:
 			if unicode.IsUpper(c) && !unicode.IsLetter(before) {
-				score-- // most words begin with a small letter, and with one of ASCII
+				score-- // most words begin with a lower-case ASCII letter
 			}
 			letters[unicode.ToLower(c)]++
 		}

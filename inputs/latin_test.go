@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/inputs"
 )
 
-// shortTexts are five short texts in each of twelve encodings with one byte per character.
+// shortTexts contains five short texts in each of twelve encodings with one byte per character.
 var shortTexts = []struct {
 	name  string
 	in    encoding.Encoding
@@ -123,8 +123,8 @@ func TestSignsAreNotTakenForLetters(t *testing.T) {
 	}
 }
 
-// TestShortTextsAreDecoded: none of the texts was used to choose a score. The note lets the reader
-// of a wrong text name the encoding.
+// TestShortTextsAreDecoded decodes texts that were not used to choose the scores. With the note,
+// the reader of a wrongly decoded text can name the encoding.
 func TestShortTextsAreDecoded(t *testing.T) {
 	right, all := 0, 0
 	for _, row := range shortTexts {
@@ -166,8 +166,8 @@ func TestALongTextIsDecodedLikeAShortOne(t *testing.T) {
 	}
 }
 
-// TestTheLettersOfALongLineAreSeen: the text has one line, and its first letter that is not ASCII
-// comes late.
+// TestTheLettersOfALongLineAreSeen decodes a text that is one line, whose first letter that is not
+// ASCII comes late.
 func TestTheLettersOfALongLineAreSeen(t *testing.T) {
 	text := `{"id": [` + strings.Repeat("1, ", 5_000) +
 		`0], "text": "Wczoraj kupiłem świeży chleb i żółty ser, był bardzo smaczny."}`

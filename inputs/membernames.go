@@ -18,16 +18,17 @@ import (
 	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
-// namePage is an encoding in which programs write names into archives without saying so.
+// namePage is an encoding in which programs write names into archives without declaring it.
 type namePage struct {
 	encoding.Encoding
-	script *unicode.RangeTable // of its letters that are not ASCII; nil for two bytes a character
-	lo, hi byte                // the first bytes of frequent characters, with two bytes a character
-	surely float64             // the score from which it wins against an earlier one that fits equally well
+	script *unicode.RangeTable // of its letters that are not ASCII; nil for two bytes per character
+	lo, hi byte                // first bytes of frequent characters, for two bytes per character
+	surely float64             // the score from which it beats an earlier one that fits equally well
 }
 
-// namePages are the encodings. An earlier one wins if two fit equally well. All bytes of frequent
-// Korean are also frequent Chinese, but few Chinese names of six characters are also Korean.
+// namePages lists the encodings. An earlier one wins if two fit equally well. All bytes of frequent
+// Korean characters also represent frequent Chinese ones, but few Chinese names of six characters
+// are also valid Korean.
 var namePages = []namePage{
 	{Encoding: charmap.CodePage437, script: unicode.Latin},
 	{Encoding: charmap.CodePage850, script: unicode.Latin},
@@ -45,7 +46,7 @@ var namePages = []namePage{
 // maxNameSample bounds the names that are examined, in bytes.
 const maxNameSample = 64 << 10
 
-// guessNames returns the likeliest encoding of names that are not UTF-8, nil if none fits.
+// guessNames returns the likeliest encoding of names that are not UTF-8, or nil if none fits.
 func guessNames(names []string) encoding.Encoding {
 	var best encoding.Encoding
 	most := 0.0
@@ -64,7 +65,7 @@ func guessNames(names []string) encoding.Encoding {
 	return best
 }
 
-// score says how well a name fits: about one for each byte that is not ASCII.
+// score returns how well a name fits: about one point for each byte that is not ASCII.
 func (p *namePage) score(name string) (score float64) {
 	before := ' ' // the character before
 	for at := 0; at < len(name); {
@@ -107,8 +108,8 @@ func (p *namePage) decode(name string) (c rune, size int) {
 	return c, size
 }
 
-// scoreLetter scores a character of an encoding with one byte a character: words mix no scripts, and
-// most of the letters of a Latin word are ASCII.
+// scoreLetter scores a character of an encoding with one byte per character: words do not mix
+// scripts, and most letters of a Latin word are ASCII.
 func (p *namePage) scoreLetter(c, before, after rune) float64 {
 	isBesideASCII := isASCIILetter(before) || isASCIILetter(after)
 	isBesideOwn := unicode.Is(p.script, before) && before >= utf8.RuneSelf ||
@@ -125,7 +126,7 @@ func (p *namePage) scoreLetter(c, before, after rune) float64 {
 	return 0.25
 }
 
-// scoreWide scores a character of an encoding with two bytes a character, which rarely occurs
+// scoreWide scores a character of an encoding with two bytes per character, which rarely occurs
 // inside a Latin word.
 func (p *namePage) scoreWide(first byte, size int, c, before, after rune) float64 {
 	score := 0.2
@@ -145,8 +146,8 @@ func (p *namePage) scoreWide(first byte, size int, c, before, after rune) float6
 
 func isASCIILetter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// decodeName decodes a name. Without an encoding, or if the name does not decode, bytes that are
-// not UTF-8 become %XX, so that names stay different.
+// decodeName decodes a name. Without an encoding, or if the name cannot be decoded, bytes that are
+// not UTF-8 become %XX, so that names remain distinct.
 func decodeName(name string, e encoding.Encoding) string {
 	if e != nil {
 		if text, err := e.NewDecoder().String(name); err == nil && !strings.ContainsRune(text, utf8.RuneError) {
@@ -167,7 +168,7 @@ func decodeName(name string, e encoding.Encoding) string {
 	return out.String()
 }
 
-// addUnnamed adds the members whose names are not UTF-8, and a note on them.
+// addUnnamed adds the members whose names are not UTF-8, and a note about them.
 func (a *archive) addUnnamed() error {
 	if len(a.unnamed) == 0 {
 		return nil
@@ -194,8 +195,8 @@ func (a *archive) addUnnamed() error {
 	return nil
 }
 
-// unicodePath returns the name in a zip member's field "Info-ZIP Unicode Path" (APPNOTE.TXT, 4.6.9),
-// empty if it has none that belongs to its name.
+// unicodePath returns the name in a zip member's field "Info-ZIP Unicode Path" (APPNOTE.TXT,
+// 4.6.9), or an empty string if there is no such field or it belongs to another name.
 func unicodePath(name string, extra []byte) string {
 	const field, header = 0x7075, 4
 	for len(extra) >= header {

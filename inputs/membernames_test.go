@@ -85,7 +85,7 @@ func TestAMemberMayStateItsNameInUnicode(t *testing.T) {
 
 	for want, extra := range map[string][]byte{
 		"日本.txt":     append([]byte{1, 0, 2, 0, 9, 9}, field(crc32.ChecksumIEEE([]byte(name)), "日本.txt")...),
-		"résumé.txt": field(7, "old.txt"), // of another name
+		"résumé.txt": field(7, "old.txt"), // belongs to another name
 	} {
 		if got, _ := readNames(t, []string{name}, extra); len(got) != 1 || got[0] != want {
 			t.Errorf("got %q, want %q", got, want)

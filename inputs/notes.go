@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
-// describeText returns sentences about properties that a text's characters do not show.
+// describeText returns sentences about properties that are not visible in a text's characters.
 func (r *reader) describeText(ctx context.Context, text *bigtext.Text) []string {
 	if text.IsBinary() {
 		return []string{fmt.Sprintf("it is not text but %s of type %s: snippets get the bytes",
@@ -26,7 +26,7 @@ func (r *reader) describeText(ctx context.Context, text *bigtext.Text) []string 
 	note := "decoded from " + text.Encoding()
 	replaced := countReplaced(ctx, text)
 	switch head, err := readHead(text.Original()); {
-	case r.encoding != nil && replaced == 0: // as the user said
+	case r.encoding != nil && replaced == 0: // as the user specified
 		return nil
 	case r.encoding != nil:
 	case err == nil && detectMarked(head) != nil:
@@ -54,11 +54,11 @@ func countReplaced(ctx context.Context, text *bigtext.Text) int64 {
 	return n
 }
 
-// singular turns the reason for leaving out several members into one for a single member.
+// singular converts a reason for leaving out several files to one for a single file.
 var singular = strings.NewReplacer("files and folders", "file or folder", "links or special files",
 	"link or special file", "files ", "file ", "members", "member", "objects ", "object ")
 
-// describeLeftOut returns a sentence about what was left out, nil if nothing was.
+// describeLeftOut returns a sentence about the files that were left out, or nil if there are none.
 func describeLeftOut(counts map[string]int) []string {
 	var parts []string
 
@@ -75,11 +75,11 @@ func describeLeftOut(counts map[string]int) []string {
 	return []string{"left out: " + strings.Join(parts, ", ")}
 }
 
-// asDocument describes a converted file of a folder.
+// asDocument describes a converted file in a folder.
 const asDocument = "converted to Markdown, with the files themselves in .bytes"
 
-// The maximum number of a folder's files that are examined before a snippet runs. Each file of a
-// server costs a request.
+// These are the maximum numbers of a folder's files that are examined before a snippet runs. Each
+// file on a server costs a request.
 const (
 	mostSurveyed       = 2_000
 	mostSurveyedRemote = 100
@@ -123,7 +123,7 @@ func (r *reader) survey(ctx context.Context, dir *bigtext.Dir) (notes []string, 
 	return notes, nil
 }
 
-// look describes a file of a folder that is not UTF-8. It ignores errors, because a snippet that
+// look describes a file in a folder that is not UTF-8. It ignores errors, because a snippet that
 // uses the file receives them again.
 func (r *reader) look(ctx context.Context, dir *bigtext.Dir, name string) string {
 	size, err := dir.Size(name)
@@ -137,7 +137,7 @@ func (r *reader) look(ctx context.Context, dir *bigtext.Dir, name string) string
 	defer file.Close()
 
 	head := make([]byte, min(headSize, size))
-	n, _ := readBlock(file, head) // as much as there is
+	n, _ := readBlock(file, head) // as much as is available
 	if p := findPacking(head[:n]); p != nil {
 		if p.isDamaged(head[:n], int64(n) == size) {
 			return "damaged, so that it cannot be unpacked from " + p.name
@@ -166,7 +166,7 @@ func (r *reader) look(ctx context.Context, dir *bigtext.Dir, name string) string
 	return ""
 }
 
-// cutCharacter removes a character that may be incomplete at the end of the head.
+// cutCharacter removes a character at the end of the head that may be incomplete.
 func cutCharacter(head []byte, isCut bool) []byte {
 	if !isCut {
 		return head

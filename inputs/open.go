@@ -18,9 +18,10 @@ import (
 
 // Open opens one context. A single path of a file returns a text, or a folder if the file is an
 // archive. A folder, a pattern such as "logs/*.gz" or several paths return a folder; its names are
-// relative to the deepest folder that contains all of them. A pipe is copied, as is the file at an
-// address such as "https://example.com/app.log" or "s3://bucket/app.log". An S3 address that ends
-// in a slash, or is a pattern, returns a folder, with files that are copied when they are used.
+// relative to the deepest folder that contains all of them. A pipe is copied, and so is the file at
+// an address such as "https://example.com/app.log" or "s3://bucket/app.log". An S3 address that
+// ends in a slash, or is a pattern, returns a folder, with files that are copied when they are
+// used.
 //
 // The files must not change while the input is in use. Close the input after the sandbox.
 func Open(ctx context.Context, o Options, paths ...string) (tiers.Input, error) {
@@ -46,7 +47,7 @@ func Open(ctx context.Context, o Options, paths ...string) (tiers.Input, error) 
 }
 
 // Read opens a stream as the content of a file with that name. It copies at most limit bytes. It
-// does not interrupt a Read that blocks: close the stream for that.
+// does not interrupt a blocked Read: close the stream to do so.
 func Read(ctx context.Context, o Options, name string, stream io.Reader, limit int64) (tiers.Input, error) {
 	r, err := newReader(o)
 	if err != nil {
@@ -87,7 +88,7 @@ func (r *reader) openOne(ctx context.Context, path string) (tiers.Input, error) 
 	return r.openText(ctx, text)
 }
 
-// readPipe copies the data from a pipe. It waits for a writer, and ends with ctx.
+// readPipe copies the data from a pipe. It waits for a writer, and stops when ctx ends.
 func (r *reader) readPipe(ctx context.Context, path string) (*bigtext.Text, error) {
 	pipe, err := openfile.Pipe(ctx, path)
 	if err != nil {
@@ -100,7 +101,8 @@ func (r *reader) readPipe(ctx context.Context, path string) (*bigtext.Text, erro
 	return text, err
 }
 
-// openUnsized opens a file that reports no size: it is empty, or virtual like /proc/cpuinfo.
+// openUnsized opens a file that reports no size, because it is empty, or virtual like
+// /proc/cpuinfo.
 func (r *reader) openUnsized(ctx context.Context, path string) (tiers.Input, error) {
 	file, err := openfile.Regular(path)
 	if err != nil {
@@ -116,7 +118,7 @@ func (r *reader) openUnsized(ctx context.Context, path string) (tiers.Input, err
 
 // openText unpacks and decodes a text. It owns the text.
 func (r *reader) openText(ctx context.Context, text *bigtext.Text) (tiers.Input, error) {
-	if text.Size() == 0 { // always a mistake of the caller
+	if text.Size() == 0 { // always the caller's mistake
 		return tiers.Input{}, errors.Join(errors.New("it is empty"), text.Close())
 	}
 
@@ -212,7 +214,7 @@ func (r *reader) finishFolder(
 	return tiers.Input{Dir: dir, Notes: append(notes, more...)}, nil
 }
 
-// loadMember unpacks, converts or decodes a file of a folder. An archive in a folder stays
+// loadMember unpacks, converts or decodes a file in a folder. An archive in a folder remains
 // unchanged.
 func (r *reader) loadMember(ctx context.Context, text *bigtext.Text) (*bigtext.Text, error) {
 	if text.Size() == 0 {

@@ -14,10 +14,10 @@ import (
 
 // Options configure how files are read. The zero value detects everything.
 type Options struct {
-	// Include are patterns for the files to read from folders and archives, Exclude for those to
-	// leave out. * and ? match within a name, ** matches any number of folders, [a-z] and {a,b}
-	// match one of several. A pattern without a slash applies to the name of a file or a folder,
-	// any other to its path from the top.
+	// Include contains patterns for the files to read from folders and archives, and Exclude
+	// patterns for those to leave out. In patterns, * and ? match within a name, ** matches any
+	// number of folders, and [a-z] and {a,b} match one of several alternatives. A pattern without a
+	// slash applies to the name of a file or folder, and any other to its path from the top.
 	Include, Exclude []string
 	// ReadIgnored includes the files that .gitignore excludes in a folder of a Git repository, and
 	// the folder .git.
@@ -25,41 +25,41 @@ type Options struct {
 	// Encoding is the encoding of every text, such as "utf-8" or "shift_jis". Empty means that it
 	// is detected.
 	Encoding string
-	// CSV are options of CSV texts, as NAME=VALUE: header, skip, delim, quote, escape, comment,
-	// nullstr, decimal and thousands. What they leave out is detected.
+	// CSV contains options of CSV texts, as NAME=VALUE: header, skip, delim, quote, escape,
+	// comment, nullstr, decimal and thousands. Other properties are detected.
 	CSV []string
 	// KeepDocuments leaves documents such as PDF, Word and HTML unchanged. Otherwise they are
 	// converted to Markdown, and the bytes of the text contain the file itself.
 	KeepDocuments bool
 	// FilesOnly refuses a path that leads to a pipe, whose content is otherwise copied: set it for
-	// paths that strangers choose. Folders and patterns always leave out pipes.
+	// paths from untrusted sources. Folders and patterns always leave out pipes.
 	FilesOnly bool
-	// Servers are the only servers of https:// and s3:// addresses that may be contacted, each as
-	// HOST or HOST:PORT. They may have private addresses, and http:// is allowed for them. Empty
-	// means all servers on the public Internet, over https.
+	// Servers lists the only servers that may be contacted for https:// and s3:// addresses, each
+	// as HOST or HOST:PORT. They may have private addresses, and http:// is allowed for them. An
+	// empty list allows all servers on the public Internet, over https.
 	Servers []string
 	// CacheDir keeps the compiled code of the document reader. Its code is executed, so it must
-	// belong to the user alone. Empty means the user's cache directory, "none" keeps nothing.
+	// belong to the user alone. Empty means the user's cache directory, and "none" means no cache.
 	CacheDir string
 	// MaxUnpacked is the maximum size, in bytes, of an unpacked file, an archive or the text of a
-	// document, 0 for 64 GiB.
+	// document. 0 means 64 GiB.
 	MaxUnpacked int64
-	// MaxRatio is the maximum ratio of a file's unpacked to its packed size, 0 for 250. It applies
-	// beyond 256 MiB, and to the memory for a document beyond its first 256 MiB.
+	// MaxRatio is the maximum ratio of a file's unpacked to its packed size. 0 means 250. It
+	// applies beyond 256 MiB, and to the memory for a document beyond its first 256 MiB.
 	MaxRatio int64
 	// Progress, if set, is called about every second while a file is being unpacked, converted or
 	// decoded, with a sentence such as "unpacking app.log.gz: 34 %". Calls do not overlap.
 	Progress func(what string)
 }
 
-// Defaults of the limits, and the size up to which no ratio applies.
+// These are the defaults of the limits, and the size up to which no ratio applies.
 const (
 	defaultUnpacked = 64 << 30
 	defaultRatio    = 250
 	anyRatio        = 256 << 20
 )
 
-// reader reads files according to some options.
+// reader reads files according to its options.
 type reader struct {
 	Options
 	encoding encoding.Encoding // the encoding of every text; nil to detect it

@@ -11,7 +11,8 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
-// markPages makes the pages of a PDF drawable. The text is what the PDF became, or the PDF.
+// markPages makes the pages of a PDF drawable. The text is the converted text of the PDF, or the
+// PDF itself.
 func (r *reader) markPages(text *bigtext.Text) {
 	file := text.Original()
 	text.MarkPages(func(ctx context.Context, page, dpi int) ([]byte, error) {
@@ -23,7 +24,7 @@ func (r *reader) markPages(text *bigtext.Text) {
 	})
 }
 
-// markScanned makes the pages of a PDF without text its parts, and reports whether it has any.
+// markScanned marks the pages of a PDF without text as its parts, and reports whether it has any.
 func (r *reader) markScanned(ctx context.Context, file *bigtext.Text) bool {
 	count, err := pageimages.Count(ctx, r.drawerStart(), io.NewSectionReader(file, 0, file.Size()))
 	if err != nil || count == 0 {

@@ -25,14 +25,14 @@ func isPattern(path string) bool {
 	return err != nil
 }
 
-// foundPaths are files and folders.
+// foundPaths contains files and folders.
 type foundPaths struct {
-	base    string         // the deepest folder that contains them all
+	base    string         // the deepest folder that contains all of them
 	names   []string       // relative to base, with slashes
 	leftOut map[string]int // matches of patterns, by the reason
 }
 
-// findPaths finds what the paths name. A pattern stands for the files that match it.
+// findPaths finds the files and folders at the paths. A pattern stands for the files that match it.
 func (r *reader) findPaths(ctx context.Context, paths []string) (f foundPaths, err error) {
 	var all, bases []string
 	f.leftOut = map[string]int{}
@@ -67,14 +67,14 @@ func (r *reader) findPaths(ctx context.Context, paths []string) (f foundPaths, e
 	return f, nil
 }
 
-// isBelow reports whether path is the folder, or in it.
+// isBelow reports whether path is the folder itself, or in it.
 func isBelow(path, folder string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator)))
 	return ok && (rest == "" || rest[0] == filepath.Separator)
 }
 
-// findPath returns the absolute paths for a path or pattern, and the folder from which their names
-// start.
+// findPath returns the absolute paths for a path or pattern, and the folder to which their names
+// are relative.
 func (r *reader) findPath(
 	ctx context.Context, path string, leftOut map[string]int,
 ) (found []string, folder string, err error) {
@@ -99,7 +99,8 @@ func (r *reader) findPath(
 	return []string{whole}, filepath.Dir(whole), nil
 }
 
-// matchFiles returns the files that match a pattern, except those of secrets. Links are not followed.
+// matchFiles returns the files that match a pattern, except files of secrets. Links are not
+// followed.
 func (r *reader) matchFiles(
 	ctx context.Context, pattern string, leftOut map[string]int,
 ) (found []string, folder string, err error) {

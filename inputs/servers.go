@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// openRemote opens a file of a server, or the objects of a store as a folder.
+// openRemote opens a file on a server, or the objects of a store as a folder.
 func (r *reader) openRemote(ctx context.Context, address string) (tiers.Input, error) {
 	client, err := remote.New(r.Servers)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *reader) openRemote(ctx context.Context, address string) (tiers.Input, e
 	return in, err
 }
 
-// openBucket opens the object with that key, or the objects below it.
+// openBucket opens the object with the given key, or the objects below the key.
 func (r *reader) openBucket(ctx context.Context, o *objects, key string) (tiers.Input, error) {
 	isFolder := key == "" || strings.HasSuffix(key, "/") || strings.ContainsAny(key, "*?[{")
 	if !isFolder {
@@ -67,7 +67,8 @@ func (r *reader) openBucket(ctx context.Context, o *objects, key string) (tiers.
 			bigtext.ErrTooLarge, quantity.IBytes(sum))
 	}
 
-	// The objects are read as long as the folder is used. Until it is open, ctx ends reads, too.
+	// The objects are read as long as the folder is used. Until the folder is open, ctx also ends
+	// reads.
 	o.ctx, o.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, o.cancel)
 	defer stop()
@@ -114,7 +115,7 @@ func (r *reader) openDownload(
 	return r.openText(ctx, text)
 }
 
-// countedReader counts bytes for the progress.
+// countedReader counts bytes for progress messages.
 type countedReader struct {
 	io.Reader
 	got atomic.Int64

@@ -63,7 +63,7 @@ func packedText(t *testing.T, text string) string {
 	return packed.String()
 }
 
-// An allowed server may lack TLS, which the tests of package remote use.
+// An allowed server may lack TLS; the tests of package remote use TLS.
 func TestAFileOfAServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/a/app.log.gz" {

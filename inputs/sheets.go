@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
-// Bounds of the search for what sheets do not show.
+// These bounds apply to the search for content that sheets do not show.
 const (
 	mostSearchedSheets = 100
 	mostSearchedBytes  = 64 << 20 // unpacked, of all sheets
@@ -23,7 +23,7 @@ const (
 // lastColumn is the number of Excel's last column.
 const lastColumn = 1 << 14
 
-// unseen counts what a reader of sheets does not see.
+// unseen counts content that a reader of sheets does not receive.
 type unseen struct {
 	formulas int // without a saved value
 	rows     int // hidden
@@ -32,7 +32,7 @@ type unseen struct {
 
 // describeSheets returns sentences about the sheets of an xlsx file: about formulas without a saved
 // value, which programs such as openpyxl write, and about hidden rows and columns. It ignores
-// errors, because those who read the sheets report them.
+// errors, because the readers of the sheets report them.
 func describeSheets(ctx context.Context, file *bigtext.Text) (notes []string) {
 	archive, err := zip.NewReader(file, file.Size())
 	if err != nil {
@@ -71,12 +71,12 @@ func describeSheets(ctx context.Context, file *bigtext.Text) (notes []string) {
 	return notes
 }
 
-// add counts in a sheet in XML.
+// add counts such content in a sheet in XML.
 func (u *unseen) add(sheet io.Reader) {
 	r := bufio.NewReaderSize(sheet, 64<<10)
 	hasFormula, hasValue := false, false
 	for {
-		piece, err := r.ReadSlice('>') // a text, and the tag after it
+		piece, err := r.ReadSlice('>') // text, and the tag after it
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
@@ -89,14 +89,14 @@ func (u *unseen) add(sheet io.Reader) {
 				u.rows++
 			}
 		case "col":
-			// Up to the last column of all, nothing is hidden but the end of the sheet.
+			// A range up to Excel's last column hides only the end of the sheet.
 			first, last := attribute(tag, "min"), attribute(tag, "max")
 			if isHidden(tag) && first > 0 && first <= last && last < lastColumn {
 				u.columns += last - first + 1
 			}
 		case "c":
 			hasFormula = false
-			hasValue = bytes.Contains(tag, []byte(`t="str"`)) // even an empty text is a saved value
+			hasValue = bytes.Contains(tag, []byte(`t="str"`)) // an empty string is a value, too
 		case "f", "f/":
 			hasFormula = true
 		case "/v":
@@ -115,7 +115,7 @@ func isHidden(tag []byte) bool {
 	return bytes.Contains(tag, []byte(` hidden="1"`)) || bytes.Contains(tag, []byte(` hidden="true"`))
 }
 
-// attribute returns a number in a tag, 0 if there is none.
+// attribute returns the number of an attribute in a tag, or 0 if there is none.
 func attribute(tag []byte, name string) int {
 	_, rest, _ := bytes.Cut(tag, []byte(" "+name+`="`))
 	digits, _, _ := bytes.Cut(rest, []byte{'"'})

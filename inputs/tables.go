@@ -82,7 +82,7 @@ type tableFile interface {
 	write(ctx context.Context, file *bigtext.Text, number int, name string, out io.Writer) error
 }
 
-// findTableFile returns a reader for the tables in a file, nil if it has none.
+// findTableFile returns a reader for the tables in a file, or nil if the file has no tables.
 func (r *reader) findTableFile(text *bigtext.Text, found *document) tableFile {
 	switch {
 	case found != nil && found.isWorkbook && found.kind == documents.SpreadsheetXML:
@@ -103,7 +103,7 @@ func (r *reader) findTableFile(text *bigtext.Text, found *document) tableFile {
 	return nil
 }
 
-// moduleTables are tables that the module of package tablefiles reads.
+// moduleTables is a file whose tables the module of package tablefiles reads.
 type moduleTables struct {
 	*reader
 	kind tablefiles.Kind

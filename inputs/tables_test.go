@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 // tableSamples returns small files that contain tables.
@@ -138,7 +139,7 @@ func tableNames(text *bigtext.Text) (names []string) {
 	return names
 }
 
-// checkBeginning compares the beginning of the first table's rows.
+// checkBeginning compares the beginning of the first table's rows with want.
 func checkBeginning(t *testing.T, text *bigtext.Text, want string) {
 	t.Helper()
 	rows, err := text.Table(t.Context(), 0)
@@ -173,7 +174,7 @@ func makeDatabase(t *testing.T, path string) []byte {
 	return data
 }
 
-// TestTheLogOfADatabaseIsNamed opens a database with an unmerged log next to it.
+// TestTheLogOfADatabaseIsNamed checks the note about a database with an unmerged log next to it.
 func TestTheLogOfADatabaseIsNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.db")
 	makeDatabase(t, path)
@@ -219,9 +220,10 @@ func TestAFolderHasTables(t *testing.T) {
 	}
 }
 
-// TestTablesAreBounded reads a small file that expands to very many rows.
-// TestRowsOfAListAreBounded reads lists of objects: a row, or what is between rows, has a bound.
+// TestRowsOfAListAreBounded checks the bounds on a row, and on the space between rows, in a list of
+// objects.
 func TestRowsOfAListAreBounded(t *testing.T) {
+	skip.UnderRace(t)
 	fill := strings.Repeat("x", 40<<20)
 	for name, c := range map[string]struct {
 		data   string
@@ -248,6 +250,7 @@ func TestRowsOfAListAreBounded(t *testing.T) {
 	}
 }
 
+// TestTablesAreBounded checks the bounds for a small file that expands to very many rows.
 func TestTablesAreBounded(t *testing.T) {
 	in, err := read(t, inputs.Options{MaxUnpacked: 1000}, "a.parquet", tableSamples(t)["zstd.parquet"])
 	if err != nil {

@@ -73,7 +73,7 @@ func (m *gzipMembers) Read(p []byte) (int, error) {
 	}
 }
 
-// onlyZeros reports whether only zeros are left. If not, the first other byte stays unread.
+// onlyZeros reports whether only zeros remain. If not, the first other byte remains unread.
 func onlyZeros(r *bytes.Reader) bool {
 	for {
 		switch b, err := r.ReadByte(); {
@@ -129,10 +129,10 @@ func (p *packing) trimName(name string) string {
 	return name
 }
 
-// isDamaged reports whether the head of a file cannot be unpacked. isWhole reports that the head
-// is the whole file; otherwise it may end anywhere.
+// isDamaged reports whether the head of a file cannot be unpacked. If isWhole is set, the head is
+// the whole file; otherwise it may end anywhere.
 func (p *packing) isDamaged(head []byte, isWhole bool) bool {
-	const most = 1 << 20 // enough of a small file's content
+	const most = 1 << 20 // enough to detect damage in a small file
 	unpacked, stop, err := p.open(bytes.NewReader(head))
 	if err == nil {
 		defer stop()
@@ -142,7 +142,8 @@ func (p *packing) isDamaged(head []byte, isWhole bool) bool {
 	return err != nil && !errors.Is(err, io.EOF) && (isWhole || !isCut)
 }
 
-// unpack decompresses a text as often as it is compressed, at most three times. It owns the text.
+// unpack decompresses a text as many times as it was compressed, at most three times. It owns the
+// text.
 func (r *reader) unpack(ctx context.Context, text *bigtext.Text) (*bigtext.Text, []string, error) {
 	const mostLayers = 3
 	var notes []string
@@ -216,7 +217,7 @@ func (r *reader) unpackOnce(ctx context.Context, packed *bigtext.Text, p *packin
 }
 
 // openPacked returns a reader of a packed text. The gzip decompressor reads mapped bytes without a
-// copy, on the goroutine of its caller.
+// copy, in the goroutine of its caller.
 func (r *reader) openPacked(packed *bigtext.Text, p *packing) (io.Reader, error) {
 	if p.name != "gzip" {
 		return r.watch(packed, "unpacking"), nil
@@ -271,7 +272,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkUnpacked returns an error if that many unpacked bytes exceed a limit.
+// checkUnpacked returns an error if the number of unpacked bytes exceeds a limit.
 func (r *reader) checkUnpacked(unpacked, packed int64) error {
 	switch {
 	case unpacked > r.MaxUnpacked:
@@ -306,7 +307,7 @@ func (r *reader) watch(text *bigtext.Text, verb string) io.Reader {
 	return r.newWatch(newBlockReader(section, block), text, verb)
 }
 
-// watchMapped is watch for a reader of data made from a text, which is read through mapped.
+// watchMapped is like watch, for a reader of data made from a text that is read through mapped.
 func (r *reader) watchMapped(made io.Reader, text *bigtext.Text, mapped *bytes.Reader) io.Reader {
 	if r.Progress == nil {
 		return made

@@ -60,7 +60,7 @@ func (a *archive) readZip(ctx context.Context, r *reader) error {
 	return r.checkUnpacked(sum, a.text.Size())
 }
 
-// Compression methods beyond those of package zip.
+// zipMethods contains the compression methods that package zip lacks.
 var zipMethods = map[uint16]zip.Decompressor{
 	12: func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) },
 	zstd.ZipMethodWinZip: zstd.ZipDecompressor(

@@ -68,7 +68,7 @@ func (s *Server) ask(ctx context.Context, c *call, in askIn) (_ *mcp.CallToolRes
 	}, out, nil
 }
 
-// askSession lets a handle's session answer.
+// askSession answers a question in a handle's session.
 func (s *Server) askSession(ctx context.Context, in askIn, note func(ledger.Event)) (out Answer, err error) {
 	record := s.runs.begin("rlm_ask", in.Handle, in.Question)
 	err = s.with(ctx, in.Handle, func(h *handle) error {
@@ -94,7 +94,7 @@ func (s *Server) askSession(ctx context.Context, in askIn, note func(ledger.Even
 	return out, err
 }
 
-// askElsewhere lets a run answer, about a handle's contexts.
+// askElsewhere answers a question about a handle's contexts by a run.
 func (s *Server) askElsewhere(ctx context.Context, in askIn, note func(ledger.Event)) (out Answer, err error) {
 	var given []Given
 	if in.Handle != "" {
@@ -108,7 +108,8 @@ func (s *Server) askElsewhere(ctx context.Context, in askIn, note func(ledger.Ev
 	return s.cfg.Answer(ctx, in.Question, given, note)
 }
 
-// describeEvent describes the events that a client sees as progress.
+// describeEvent describes an event as a progress message, or returns "" for an event that is not
+// reported.
 func describeEvent(e ledger.Event) string {
 	switch e.Kind {
 	case ledger.EventTurnStarted:

@@ -20,23 +20,23 @@ const (
 	maxNote     = 300 // bytes of a progress message
 	progressGap = 100 * time.Millisecond
 
-	maxAsked   = 4_000 // bytes of a question for a person
+	maxAsked   = 4_000 // bytes of a question to a person
 	maxParked  = 64
 	answerTime = 10 * time.Minute
 )
 
 var errUndecided = fmt.Errorf("nobody has decided within %v", answerTime)
 
-// call is a call of a tool. Its work may span several requests of the protocol: newer clients
-// receive the question for a person as the result of one request, and send the answer with the
-// next.
+// call is a call of a tool. Its work may span several requests of the protocol, because newer
+// clients receive a question to a person as the result of one request, and send the answer with the
+// next request.
 type call struct {
 	mu      sync.Mutex
 	request *mcp.CallToolRequest
 	ctx     context.Context //nolint:containedctx // the context of the request with the progress messages
 	sent    time.Time
 	count   float64
-	task    *task // that the call may become, nil if the client does not know tasks
+	task    *task // that the call may become; nil if the client does not support tasks
 
 	questions chan *question
 	done      chan finished
@@ -49,7 +49,7 @@ type finished struct {
 	err    error
 }
 
-// question is a question for a person.
+// question is a question to a person.
 type question struct {
 	text   string
 	answer chan error
@@ -70,7 +70,7 @@ type parked struct {
 	expiry   *time.Timer
 }
 
-// run does the work of a tool request.
+// run performs the work of a tool request.
 func run[Out any](
 	ctx context.Context, s *Server, req *mcp.CallToolRequest,
 	work func(ctx context.Context, c *call) (*mcp.CallToolResult, Out, error),
@@ -164,7 +164,7 @@ func (cs *calls) resume(ctx context.Context, state string, req *mcp.CallToolRequ
 	return p.call, nil
 }
 
-// abandon ends a call that will never receive its answer.
+// abandon ends a call that will never receive an answer.
 func (cs *calls) abandon(state string, cause error) {
 	if p := cs.take(state); p != nil {
 		p.expiry.Stop()
@@ -184,7 +184,7 @@ func (cs *calls) close() {
 	cs.parked = nil
 }
 
-// elicitation returns the question whether to make a call.
+// elicitation returns the protocol's question whether to make a call.
 func elicitation(text string) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Mode: "form", Message: text, RequestedSchema: json.RawMessage(`{"type": "object",
 		"properties": {"allow": {"type": "boolean", "title": "Make the call?"}}, "required": ["allow"]}`)}
@@ -201,8 +201,8 @@ func decisionOf(r *mcp.ElicitResult) error {
 	return errors.New("the user has denied it")
 }
 
-// Ask asks the person at the client of the context's call. It returns nil if the person allows
-// what the text describes, and [repl.ErrLater] if there is no person to ask.
+// Ask asks the person who uses the client of the context's call. It returns nil if the person
+// allows the action that the text describes, and [repl.ErrLater] if no person can be asked.
 func Ask(ctx context.Context, text string) error {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok {
@@ -246,7 +246,7 @@ func Ask(ctx context.Context, text string) error {
 	}
 }
 
-// note reports the progress of a call to the client, but not too often.
+// note reports the progress of a call to the client, at a limited rate.
 func (c *call) note(text string) {
 	if c.task != nil {
 		c.task.note(text)
@@ -260,7 +260,7 @@ func (c *call) note(text string) {
 
 	c.sent = time.Now()
 	c.count++
-	// A client that no longer listens only misses the message.
+	// If the client no longer listens, only this message is lost.
 	_ = c.request.Session.NotifyProgress(c.ctx, &mcp.ProgressNotificationParams{
 		ProgressToken: token, Progress: c.count, Message: texts.Truncate(text, maxNote),
 	})

@@ -1,8 +1,8 @@
-// Package mcp offers sandboxes, loops and the tools of other MCP servers to MCP hosts.
+// Package mcp makes sandboxes, loops and the tools of other MCP servers available to MCP hosts.
 //
-// A host opens a handle, which is a session with contexts; in it, the host runs snippets and asks
-// questions. [New] makes the server, [Server.ServeStdio] and [Server.Handler] serve it.
+// A host opens a handle, which is a session with contexts, and then runs snippets and asks
+// questions in it. [New] makes the server; [Server.ServeStdio] and [Server.Handler] serve it.
 //
-// Clients are models: their code runs in sandboxes, they read files only below the roots that the
-// user names, and their handles are bounded in number and end when idle.
+// Clients are models, so their code runs in sandboxes, they can read files only below the roots
+// that the user names, and the number and idle time of their handles are bounded.
 package mcp

@@ -25,7 +25,7 @@ func Example() {
 	// rlm_open
 }
 
-// listTools requests a server's tools, as a host does.
+// listTools requests the list of a server's tools, as a host does.
 func listTools(ctx context.Context) error {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {

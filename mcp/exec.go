@@ -35,7 +35,7 @@ type contextIn struct {
 	Value any     `json:"value,omitempty" jsonschema:"JSON text, which snippets see decoded"`
 }
 
-// forms counts how many of its three kinds of content a context has.
+// forms returns how many of the three kinds of content a context has.
 func (c *contextIn) forms() (n int) {
 	for _, has := range []bool{c.Path != "", c.Text != nil, c.Value != nil} {
 		if has {
@@ -45,7 +45,7 @@ func (c *contextIn) forms() (n int) {
 	return n
 }
 
-// keepDigits takes the values from the arguments as the client sent them: the SDK has decoded their
+// keepDigits takes the values from the client's original JSON, because the SDK has decoded their
 // numbers as float64.
 func (in *openIn) keepDigits(arguments json.RawMessage) error {
 	var sent struct {
@@ -112,7 +112,7 @@ type closeOut struct {
 // addSessionTools adds the tools for handles and snippets.
 func (s *Server) addSessionTools(server *mcp.Server) {
 	closed, isOpen := false, true
-	isDestructive := s.cfg.Functions != "" // functions may delete something
+	isDestructive := s.cfg.Functions != "" // functions may have destructive effects
 	addTool(s, server, &mcp.Tool{
 		Name: "rlm_open", Title: "Open a sandbox over inputs", Description: s.describeOpen(),
 		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &closed, DestructiveHint: &closed},
@@ -286,7 +286,7 @@ func (s *Server) exec(ctx context.Context, c *call, in execIn) (result *mcp.Call
 	return result, out, err
 }
 
-// describe returns the result of a snippet, as text for the model and as an object.
+// describe returns the result of a snippet, both as text for the model and as an object.
 func describe(r rlm.Result) (*mcp.CallToolResult, execOut) {
 	out := execOut{
 		Status: r.Status, Tier: r.Tier, Stdout: strings.ToValidUTF8(r.Stdout, "\uFFFD"),
@@ -346,7 +346,7 @@ func describe(r rlm.Result) (*mcp.CallToolResult, execOut) {
 	return result, out
 }
 
-// joinLines joins the non-empty parts, each on its own lines.
+// joinLines joins the non-empty parts, each on separate lines.
 func joinLines(parts []string) string {
 	var all []string
 	for _, part := range parts {

@@ -24,19 +24,19 @@ const (
 	maxFileBytes = 64 << 20
 )
 
-// handle is a session that a client knows by an unguessable name.
+// handle is a session that a client identifies by an unguessable name.
 type handle struct {
 	name     string // empty for the session of one call
 	session  *rlm.Session
 	calls    *tools.Allowance                   // limits calls of tools
 	progress atomic.Pointer[func(ledger.Event)] // reports progress of the current question
-	turn     chan struct{}                      // holds one token: calls take turns
-	files    []tiers.Artefact                   // guarded by the turn
-	given    []Given                            // by the client, for questions that no session answers
+	turn     chan struct{}                      // holds one token, for which calls take turns
+	files    []tiers.Artefact                   // guarded by turn
+	given    []Given                            // by the client, for questions without a session
 	idle     *time.Timer
 }
 
-// keep keeps a snippet's files, and drops the oldest beyond the limits.
+// keep keeps a snippet's files, and drops the oldest files beyond the limits.
 func (h *handle) keep(more []tiers.Artefact) {
 	h.files = append(h.files, more...)
 	size := 0
@@ -53,15 +53,16 @@ func (h *handle) keep(more []tiers.Artefact) {
 type handles struct {
 	most   int
 	idle   time.Duration
-	places *Places // shared by all servers, nil for no limit
+	places *Places // shared by all servers; nil means no limit
 	tenant string
 
 	mu     sync.Mutex
-	open   map[string]*handle // nil while it is being opened
+	open   map[string]*handle // nil while the handle is being opened
 	closed bool
 }
 
-// Places bounds the open handles of all tenants' servers together. Each tenant has a share.
+// Places bounds the total number of open handles in the servers of all tenants. Each tenant has a
+// share.
 type Places struct {
 	most  int
 	share func(tenant string, places int) int
@@ -71,12 +72,13 @@ type Places struct {
 	of    map[string]int // by tenant
 }
 
-// NewPlaces returns places for most handles. Share returns how many of them a tenant may have.
+// NewPlaces returns most places for handles. Share returns how many of the places a tenant may
+// have.
 func NewPlaces(most int, share func(tenant string, places int) int) *Places {
 	return &Places{most: most, share: share, of: map[string]int{}}
 }
 
-// take takes a place. If there is none, the error explains why.
+// take takes a place. If no place is free, the error explains why.
 func (p *Places) take(tenant string) error {
 	if p == nil {
 		return nil
@@ -134,7 +136,7 @@ func (hs *handles) reserve() (name string, err error) {
 	return name, nil
 }
 
-// put puts a handle into its place, or frees the place if the handle is nil.
+// put puts a handle into its reserved place, or frees the place if the handle is nil.
 func (hs *handles) put(name string, h *handle) error {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -151,7 +153,7 @@ func (hs *handles) put(name string, h *handle) error {
 	return nil
 }
 
-// use waits until it is a call's turn to use a handle. The caller calls leave after the call.
+// use waits until it is the call's turn to use a handle. The caller calls leave after the call.
 func (hs *handles) use(ctx context.Context, name string) (_ *handle, leave func(), err error) {
 	hs.mu.Lock()
 	h := hs.open[name]
@@ -190,7 +192,7 @@ func (hs *handles) forget(h *handle) error {
 	return err
 }
 
-// remove frees the place of a handle. hs.mu is held.
+// remove frees the place of a handle. The caller holds hs.mu.
 func (hs *handles) remove(name string) {
 	if _, ok := hs.open[name]; ok {
 		delete(hs.open, name)
@@ -198,7 +200,7 @@ func (hs *handles) remove(name string) {
 	}
 }
 
-// endIdle ends an idle handle.
+// endIdle closes a handle that has been idle for too long.
 func (hs *handles) endIdle(h *handle) {
 	select {
 	case <-h.turn:
@@ -207,7 +209,7 @@ func (hs *handles) endIdle(h *handle) {
 	}
 	defer func() { h.turn <- struct{}{} }()
 	if hs.has(h) {
-		_ = hs.forget(h) // its error has no receiver
+		_ = hs.forget(h) // nobody could receive the error
 	}
 }
 

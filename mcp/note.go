@@ -27,7 +27,7 @@ func (s *Server) noteRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// objectOf returns the object that a request's parameters name, empty for none.
+// objectOf returns the object that a request's parameters name, or "".
 func objectOf(params mcp.Params) string {
 	switch p := params.(type) {
 	case *mcp.CallToolParamsRaw:

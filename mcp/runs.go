@@ -25,7 +25,7 @@ const (
 	runScheme = "rlm://runs/"
 )
 
-// record is the client-readable record of a snippet or a question.
+// record is the record of a snippet or a question, which clients can read.
 type record struct {
 	ID      string         `json:"run"`
 	Tool    string         `json:"tool"`
@@ -39,7 +39,7 @@ type record struct {
 	Dropped int            `json:"dropped_events,omitempty"`
 
 	mu    sync.Mutex
-	ended []byte // the record as JSON, when it is complete
+	ended []byte // the complete record as JSON, after the end
 }
 
 // add adds an event. Pieces of replies are not recorded.
@@ -72,10 +72,10 @@ func (r *record) encode() ([]byte, error) {
 type runs struct {
 	mu    sync.Mutex
 	last  []*record
-	bytes int // size of the ended runs
+	bytes int // total size of the ended runs
 }
 
-// begin makes the record of a run. Its ID is unguessable, like a handle's.
+// begin makes the record of a run. Like a handle's name, its ID is unguessable.
 func (rs *runs) begin(tool, handle, given string) *record {
 	r := &record{
 		ID: rand.Text(), Tool: tool, Handle: handle, Given: texts.Truncate(given, maxGiven),
@@ -89,7 +89,7 @@ func (rs *runs) begin(tool, handle, given string) *record {
 	return r
 }
 
-// trim drops the oldest records beyond the limits. rs.mu is held.
+// trim drops the oldest records beyond the limits. The caller holds rs.mu.
 func (rs *runs) trim() {
 	for len(rs.last) > maxRuns || rs.bytes > maxBytes && len(rs.last) > 1 {
 		rs.bytes -= len(rs.last[0].whole())
@@ -125,7 +125,7 @@ func (r *record) end(result any, err error) []byte {
 	return text
 }
 
-// whole returns the record as JSON, nil before it is complete.
+// whole returns the record as JSON, or nil before it is complete.
 func (r *record) whole() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +143,7 @@ func (rs *runs) find(id string) *record {
 	return nil
 }
 
-// readRun returns the record of a run as JSON, nil for none.
+// readRun returns the record of a run as JSON, or nil if there is none.
 func (s *Server) readRun(ctx context.Context, id string) ([]byte, error) {
 	if r := s.runs.find(id); r != nil {
 		return r.encode()

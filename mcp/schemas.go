@@ -13,11 +13,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// addTool adds a tool whose arguments are a struct. Clients see a plain schema: Gemini and old
-// clients know neither lists of types nor schemas without a type. The server accepts more: null
-// for each optional argument, and any JSON for an argument of type any, which clients see as a
-// text. The SDK does not know the schema of the result: it would decode and encode each result, and
-// so lose digits of its numbers.
+// addTool adds a tool whose arguments are a struct. Clients receive a plain schema, because Gemini
+// and old clients support neither lists of types nor schemas without a type. The server accepts
+// more: null for each optional argument, and any JSON for an argument of type any, which is a
+// string in the plain schema. The SDK does not get the schema of the result, because it would then
+// decode and encode each result, and so lose digits of its numbers.
 func addTool[In, Out any](s *Server, server *mcp.Server, tool *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) {
 	accepted, shown := schemaOf[In](nil), schemaOf[In](&jsonschema.Schema{Type: "string"})
 	acceptNull(accepted)
@@ -32,11 +32,11 @@ func addTool[In, Out any](s *Server, server *mcp.Server, tool *mcp.Tool, h mcp.T
 	s.shown[tool.Name] = shownSchemas{arguments: shown, result: schemaOf[Out](nil)}
 }
 
-// shownSchemas are the schemas of a tool that clients see.
+// shownSchemas are the schemas of a tool that are sent to clients.
 type shownSchemas struct{ arguments, result *jsonschema.Schema }
 
-// schemaOf returns the schema of a struct, with a schema for members of type any, or nil if there
-// is none.
+// schemaOf returns the schema of a struct. If ofAny is not nil, it is the schema of members of type
+// any.
 func schemaOf[In any](ofAny *jsonschema.Schema) *jsonschema.Schema {
 	options := &jsonschema.ForOptions{}
 	if ofAny != nil {
@@ -49,7 +49,7 @@ func schemaOf[In any](ofAny *jsonschema.Schema) *jsonschema.Schema {
 	return schema
 }
 
-// acceptNull lets each optional member be null.
+// acceptNull allows each optional member to be null.
 func acceptNull(schema *jsonschema.Schema) {
 	required := map[string]bool{}
 	for _, name := range schema.Required {
@@ -66,7 +66,7 @@ func acceptNull(schema *jsonschema.Schema) {
 	}
 }
 
-// makePlain leaves one type in each list of types, and no rule about other members.
+// makePlain reduces each list of types to one type, and removes the rules about additional members.
 func makePlain(schema *jsonschema.Schema) {
 	for _, name := range schema.Types {
 		if name != "null" {
@@ -83,7 +83,7 @@ func makePlain(schema *jsonschema.Schema) {
 	}
 }
 
-// showPlain lists the tools with the schemas for clients.
+// showPlain replaces the schemas in a list of tools with those for clients.
 func (s *Server) showPlain(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)
@@ -103,7 +103,8 @@ func (s *Server) showPlain(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// nameArguments adds the names of a tool's arguments to the result of a call with others.
+// nameArguments adds the names of a tool's arguments to the result of a call with unknown
+// arguments.
 func (s *Server) nameArguments(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)
@@ -126,8 +127,8 @@ func (s *Server) nameArguments(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// json returns the value of a context, which may also be a text of JSON: the plain schema knows no
-// other.
+// json returns the value of a context. It may also be a string that contains JSON, because the
+// plain schema only allows strings.
 func (c *contextIn) json() (json.RawMessage, error) {
 	value, err := json.Marshal(c.Value)
 	var text string

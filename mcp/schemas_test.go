@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/mcp/tools"
 )
 
-// TestClientsSeePlainSchemas lists the tools as a client that knows neither lists of types nor
-// boolean schemas, and calls one with null for an optional argument.
+// TestClientsSeePlainSchemas checks that the listed schemas have neither lists of types nor boolean
+// schemas, and that a tool accepts null for an optional argument.
 func TestClientsSeePlainSchemas(t *testing.T) {
 	s := &Server{cfg: Config{Asks: true, Servers: &tools.Servers{}}}
 	s.shown = map[string]shownSchemas{}
@@ -66,7 +66,7 @@ func TestClientsSeePlainSchemas(t *testing.T) {
 	}
 }
 
-// TestResultsKeepAllDigits returns a value as rlm_exec does.
+// TestResultsKeepAllDigits checks a value that a tool returns as rlm_exec does.
 func TestResultsKeepAllDigits(t *testing.T) {
 	s := &Server{shown: map[string]shownSchemas{}}
 	server := mcp.NewServer(&mcp.Implementation{Name: "rlm", Version: "1"}, nil)

@@ -29,8 +29,8 @@ const maxMessage = 16 << 20
 // Config configures a server.
 type Config struct {
 	Version string
-	// Open opens a session with additional contexts besides the user's, and with all tools. The
-	// events of its questions go to progress.
+	// Open opens a session with contexts in addition to the user's, and with all tools. The
+	// session's questions send their events to progress.
 	Open func(ctx context.Context, more []rlm.Context, progress func(ledger.Event)) (*rlm.Session, error)
 	// Read returns the context for a path that a client names. PathHelp describes these paths in a
 	// sentence.
@@ -40,36 +40,38 @@ type Config struct {
 	Detect func(ctx context.Context, source string) tiers.Language
 	// Contexts are the names of the user's contexts.
 	Contexts []string
-	// Functions describes the functions that snippets can call, empty for none.
+	// Functions describes the functions that snippets can call. It is empty if there are none.
 	Functions string
-	// Servers are MCP servers with tools that snippets can call, nil for none. Gateway presents
-	// them to hosts.
+	// Servers are MCP servers with tools that snippets can call; nil means none. Gateway makes them
+	// available to hosts.
 	Servers *tools.Servers
 	Gateway *tools.Gateway
-	// Asks reports that sessions have a model. Answer answers questions instead of sessions, about
-	// the contexts with which a handle was opened; nil lets sessions answer.
+	// Asks means that sessions have a model. Answer, if set, answers questions in place of
+	// sessions, about the contexts with which a handle was opened.
 	Asks   bool
 	Answer func(ctx context.Context, question string, given []Given, progress func(ledger.Event)) (Answer, error)
-	// Record returns the record, as JSON, of a run that is not the server's own, nil for none. Nil
-	// means that there are no such runs.
+	// Record, if set, returns the record, as JSON, of a run that this server did not make itself,
+	// or nil if there is none.
 	Record func(ctx context.Context, id string) (json.RawMessage, error)
-	// Work runs the work of a call, which may have to wait or be refused. Nil runs it immediately.
+	// Work, if set, runs the work of a call after a possible wait, or refuses it. Nil means that
+	// work runs immediately.
 	Work func(ctx context.Context, work func(context.Context) error) error
-	// Note, if set, is called at the end of each request over HTTP: with the header X-Request-Id,
-	// the method, the object that it names (a tool, a resource, a task), and its outcome: ok,
-	// failed if a tool reports failure, or error.
+	// Note, if set, is called at the end of each request over HTTP. Its arguments are the header
+	// X-Request-Id, the method, the object that the request names (a tool, a resource, a task), and
+	// the outcome: ok, error, or failed if a tool reports failure.
 	Note func(request, method, object, outcome string)
-	// NoQuestions forbids clients to decide on calls that wait for a person.
+	// NoQuestions prevents clients from deciding on calls that wait for a person.
 	NoQuestions bool
-	// IsGuarded reports that the hosts and origins of requests over HTTP are already checked.
+	// IsGuarded means that the hosts and origins of requests over HTTP have already been checked.
 	IsGuarded bool
-	// Handles is the maximum number of open handles. Places, if set, bounds the handles of several
-	// servers together; Tenant has a share of them. Idle is how long an unused handle lives.
+	// Handles is the maximum number of open handles. Places, if set, bounds the total number of
+	// handles of several servers; Tenant has a share of the places. Idle is how long an unused
+	// handle lives.
 	Handles int
 	Places  *Places
 	Tenant  string
 	Idle    time.Duration
-	// ToolCalls bounds the tool calls of a handle's snippets, and the hosts' own.
+	// ToolCalls bounds the tool calls of a handle's snippets, and the hosts' direct calls.
 	ToolCalls int64
 	Log       *slog.Logger
 }
@@ -84,8 +86,8 @@ type Server struct {
 	tasks   tasks
 	runs    runs
 
-	shown    map[string]shownSchemas // by the names of tools
-	requests atomic.Int64            // active ones, over HTTP
+	shown    map[string]shownSchemas // by the tool's name
+	requests atomic.Int64            // number of active HTTP requests
 	values   tools.Values
 
 	life context.Context //nolint:containedctx // the context of all requests; ends with Close
@@ -95,7 +97,7 @@ type Server struct {
 // Given is a context that a client provided.
 type Given struct {
 	Name string
-	// Text is the content, unless it is in a file that Path names.
+	// Text is the content, unless the content is in a file that Path names.
 	Text, Path string
 	// Context is for a session. Close, if set, is called once the session has read it.
 	Context rlm.Context
@@ -137,7 +139,7 @@ func (s *Server) Close() error {
 	s.calls.close()
 	s.tasks.close()
 	for session := range s.server.Sessions() {
-		_ = session.Close() // its client may be gone
+		_ = session.Close() // the client may be gone
 	}
 	return s.handles.close()
 }
@@ -173,12 +175,13 @@ func (s *Server) protocol() (*mcp.Server, error) {
 	}
 	server.AddReceivingMiddleware(s.endRequests, s.showPlain, s.nameArguments)
 	if s.cfg.Note != nil {
-		server.AddReceivingMiddleware(s.noteRequests) // the outermost one
+		server.AddReceivingMiddleware(s.noteRequests) // the outermost middleware
 	}
 	return server, nil
 }
 
-// endRequests ends each request when the server closes: otherwise the library would wait for it.
+// endRequests ends each request when the server closes, because otherwise the library would wait
+// for the request.
 func (s *Server) endRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -188,7 +191,7 @@ func (s *Server) endRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// addGateway adds the hosts' view of the other servers.
+// addGateway adds the objects of the other servers that the gateway passes on to hosts.
 func (s *Server) addGateway(server *mcp.Server) {
 	if s.cfg.Gateway == nil {
 		return
@@ -213,15 +216,15 @@ func (s *Server) addGateway(server *mcp.Server) {
 
 // Limits over HTTP.
 const (
-	sessionTime = 10 * time.Minute // ends an idle session of the protocol; handles outlive it
-	maxSessions = 100              // protocol sessions, each of which takes memory
-	maxRequests = 100              // at the same time, including streams
+	sessionTime = 10 * time.Minute // for an idle session of the protocol; its handles live longer
+	maxSessions = 100              // protocol sessions, which all take memory
+	maxRequests = 100              // concurrent requests, including streams
 	bodyTime    = time.Minute      // for a message
 	restTime    = 5 * time.Second  // for the rest of a refused message
 )
 
-// Handler serves clients over streamable HTTP, both the sessionless protocol generation and
-// earlier ones. It refuses browser pages.
+// Handler serves clients over streamable HTTP, of both the sessionless protocol generation and
+// earlier ones. It refuses requests from browser pages.
 func (s *Server) Handler() http.Handler {
 	one := func(*http.Request) *mcp.Server { return s.server }
 	options := func(isStateless bool) *mcp.StreamableHTTPOptions {
@@ -263,7 +266,7 @@ func (s *Server) Handler() http.Handler {
 // readMessage reads a message within the limits. Call release after the answer.
 func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (message []byte, release func(), err error) {
 	if r.ContentLength > maxMessage {
-		return nil, func() {}, &http.MaxBytesError{Limit: maxMessage} // there is no need to read it
+		return nil, func() {}, &http.MaxBytesError{Limit: maxMessage} // no need to read the message
 	}
 	flow := http.NewResponseController(w)
 	if !s.cfg.IsGuarded {
@@ -278,19 +281,19 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (message []
 	return message, release, err
 }
 
-// readRest reads the rest of a refused message, so that a client that sends all of it before
-// reading receives the answer. A guard has already done so.
+// readRest reads the rest of a refused message, so that a client that sends the whole message
+// before it reads receives the answer. If the server is guarded, the guard has already done this.
 func (s *Server) readRest(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.IsGuarded {
 		return
 	}
 	flow := http.NewResponseController(w)
-	_ = flow.Flush() // other clients read it immediately
+	_ = flow.Flush() // other clients read the answer immediately
 	_ = flow.SetReadDeadline(time.Now().Add(restTime))
 	_, _ = io.CopyN(io.Discard, r.Body, 4*maxMessage) // the client may go away
 }
 
-// describeUnread returns the reason why a message was not read, for its client.
+// describeUnread returns the reason why a message was not read, for the client.
 func describeUnread(err error) *problem.Error {
 	var tooLarge *http.MaxBytesError
 	var known *problem.Error
@@ -324,8 +327,8 @@ func (s *Server) isFull(r *http.Request) bool {
 // firstStateless is the first protocol version without sessions.
 const firstStateless = "2026-07-28"
 
-// refuseForeign refuses requests from other machines' pages. The transport checks that Host is
-// this machine.
+// refuseForeign refuses requests from other machines' pages. The transport itself checks that Host
+// is this machine.
 func refuseForeign(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if origin := r.Header.Get("Origin"); origin != "" && !isOfThisMachine(origin) {

@@ -18,12 +18,12 @@ import (
 	"github.com/rlmhq/rlm/mcp/tools"
 )
 
-// lastAnswers is how long requests may still work after the client has closed its side.
+// lastAnswers is how long requests may still run after the client has closed its side.
 const lastAnswers = time.Minute
 
 // ServeStdio serves one client over JSON lines, until it closes its side or the context ends. It
-// answers the requests that have arrived by then, within a minute; otherwise it returns an error. A
-// line that is not a message gets an error.
+// then answers the requests that have already arrived, within a minute; otherwise it returns an
+// error. A line that is not a message gets an error.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	defer context.AfterFunc(ctx, func() { s.end(errServerClosed) })()
 	t := &stdio{
@@ -42,29 +42,29 @@ func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteC
 	return err
 }
 
-// stdio is a transport and its only connection: the library's own drops the requests in work when
-// the input ends, and ends at a line that is not a message.
+// stdio is a transport and its only connection. The library's own transport drops active requests
+// when the input ends, and ends at a line that is not a message.
 type stdio struct {
 	mcp.Connection
 
 	lines *bufio.Reader
 	in    io.Closer
-	rest  []byte // of the last line
-	ended error  // why no further line comes; set before the library gets it
+	rest  []byte // the unread rest of the last line
+	ended error  // why there are no more lines; set before the library gets the error
 
 	writing sync.Mutex
 	out     io.WriteCloser
 
 	counting sync.Mutex
-	waiting  map[jsonrpc.ID]bool // requests of the client without an answer
-	asked    map[jsonrpc.ID]bool // requests to the client without an answer
-	left     int                 // requests without an answer when the input had ended
+	waiting  map[jsonrpc.ID]bool // unanswered requests of the client
+	asked    map[jsonrpc.ID]bool // unanswered requests to the client
+	left     int                 // requests that were still unanswered after the end of the input
 	changed  chan struct{}
 }
 
 // Connect implements [mcp.Transport].
 func (t *stdio) Connect(ctx context.Context) (mcp.Connection, error) {
-	inner := &mcp.IOTransport{Reader: stdioReader{t}, Writer: stdioWriter{t}, MaxLineLength: -1} // bounded already
+	inner := &mcp.IOTransport{Reader: stdioReader{t}, Writer: stdioWriter{t}, MaxLineLength: -1} // bounded
 	var err error
 	t.Connection, err = inner.Connect(ctx)
 	return t, err
@@ -95,7 +95,7 @@ func (t *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 const notAMessage = "invalid request: the line is not a message of JSON-RPC 2.0; " +
 	"it needs jsonrpc and method, and a request an id that is not in use"
 
-// isOver reports whether an error of the library is the end of the input.
+// isOver reports whether an error of the library means that the input has ended.
 func (t *stdio) isOver(err error) bool {
 	t.counting.Lock()
 	defer t.counting.Unlock()
@@ -137,8 +137,8 @@ func (t *stdio) note(change func()) {
 	}
 }
 
-// awaitAnswers returns when all requests have their answers, when one of them needs the client,
-// which is gone, or when the time is over.
+// awaitAnswers waits until all requests are answered, until a request waits for the client, which
+// is gone, or until the time is over.
 func (t *stdio) awaitAnswers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastAnswers)
 	defer cancel()
@@ -156,7 +156,8 @@ func (t *stdio) awaitAnswers(ctx context.Context) {
 	}
 }
 
-// isDone reports whether no request will get an answer any more. Those in work count as unanswered.
+// isDone reports whether to stop waiting for answers: because there are none left, or because a
+// request waits for the client.
 func (t *stdio) isDone() bool {
 	t.counting.Lock()
 	defer t.counting.Unlock()
@@ -164,14 +165,14 @@ func (t *stdio) isDone() bool {
 	return t.left == 0 || len(t.asked) > 0
 }
 
-// unanswered counts the client's requests that had no answer in time.
+// unanswered returns the number of the client's requests that were not answered in time.
 func (t *stdio) unanswered() int {
 	t.counting.Lock()
 	defer t.counting.Unlock()
 	return t.left
 }
 
-// refuse sends the client an error without an ID, about a message that cannot be read.
+// refuse sends the client an error without an ID, for a message that cannot be read.
 func (t *stdio) refuse(code int, reason string) error {
 	line, err := json.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": reason},

@@ -20,7 +20,7 @@ type nopOut struct{ io.Writer }
 
 func (nopOut) Close() error { return nil }
 
-// newStdio returns the transport over an input, and what it writes.
+// newStdio returns a transport that reads an input, and the buffer for its output.
 func newStdio(in io.Reader) (*stdio, *bytes.Buffer) {
 	var out bytes.Buffer
 	closer := io.NopCloser(in)
@@ -30,8 +30,8 @@ func newStdio(in io.Reader) (*stdio, *bytes.Buffer) {
 	}, &out
 }
 
-// TestTheEndWaitsForAnswersWithinBounds: the server waits up to a minute, and does not wait for
-// requests that need an answer of the client.
+// TestTheEndWaitsForAnswersWithinBounds checks that the server waits up to a minute for answers,
+// except for those of requests that wait for the client.
 func TestTheEndWaitsForAnswersWithinBounds(t *testing.T) {
 	first, err := jsonrpc.MakeID(1.0)
 	if err != nil {
@@ -68,14 +68,15 @@ func TestTheEndWaitsForAnswersWithinBounds(t *testing.T) {
 	}
 }
 
-// FuzzLines: what reaches the library is JSON, a value a line, and each other line has an error.
+// FuzzLines checks that the library receives only lines with one JSON value, and that every other
+// line gets an error.
 func FuzzLines(f *testing.F) {
 	f.Add("{\"a\": 1}\nnot json\r\n\n[1] 2\n{\"last\": null}")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, out := newStdio(strings.NewReader(text))
 		passed, err := io.ReadAll(stdioReader{s})
 		if err != nil {
-			return // beyond a bound
+			return // the input exceeds a bound
 		}
 
 		lines := strings.Split(string(passed), "\n")

@@ -15,26 +15,27 @@ import (
 	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
-// tasksExtension lets a client fetch the result of a long call later.
+// tasksExtension is the protocol extension with which a client can fetch the result of a long call
+// later.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
 // Limits on tasks.
 const (
-	taskPoll = time.Second // the interval at which clients should ask
-	taskKept = time.Hour   // after the end of a task
+	taskPoll = time.Second // the interval at which clients should poll
+	taskKept = time.Hour   // how long a task is kept after its end
 	maxTasks = 64
 )
 
 // taskAfter is the duration after which a call becomes a task.
 var taskAfter = 2 * time.Second
 
-// The statuses of tasks.
+// These are the statuses of tasks.
 const (
 	taskWorking   = "working"
 	taskAsks      = "input_required"
 	taskCompleted = "completed"
 	taskFailed    = "failed"
-	taskCancelled = "cancelled" // the protocol's word
+	taskCancelled = "cancelled" // the protocol's spelling
 )
 
 var errTaskCanceled = errors.New("the client has canceled the task")
@@ -49,18 +50,18 @@ type task struct {
 	status  string
 	message string
 	updated time.Time
-	ended   time.Time // zero while it is active
+	ended   time.Time // zero while the task is active
 	result  mcp.Result
 	failed  *jsonrpc.Error
 	asked   int                  // number of questions
 	needs   mcp.InputRequestMap  // unanswered questions, by unique keys
-	answers mcp.InputResponseMap // by the same keys
-	whole   chan struct{}        // receives a token when all answers have arrived
+	answers mcp.InputResponseMap // by the same keys as needs
+	whole   chan struct{}        // receives a value when all answers have arrived
 }
 
 // tasks are the tasks of a server.
 type tasks struct {
-	abandon func(requestState string, cause error) // ends a call that asks
+	abandon func(requestState string, cause error) // ends a call that waits for answers
 
 	mu     sync.Mutex
 	all    map[string]*task
@@ -76,7 +77,7 @@ type ending struct {
 
 type taskKey struct{}
 
-// intercept turns a long call into a task, if its client can fetch the result later.
+// intercept turns a long call into a task if the client can fetch the result later.
 func (ts *tasks) intercept(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		call, ok := req.(*mcp.CallToolRequest)
@@ -158,7 +159,8 @@ func (ts *tasks) adopt(t *task) bool {
 	return true
 }
 
-// dropOldest forgets the task that ended first. ts.mu is held.
+// dropOldest drops the task that ended first, and reports whether there was one. The caller holds
+// ts.mu.
 func (ts *tasks) dropOldest() bool {
 	oldest, at := "", time.Time{}
 	for id, t := range ts.all {
@@ -191,7 +193,8 @@ func (ts *tasks) close() {
 	ts.work.Wait()
 }
 
-// follow follows a task to its end. A call that asks continues with the answers.
+// follow follows a task to its end. When a call has asked questions, follow continues it with the
+// answers.
 func (t *task) follow(
 	ctx context.Context, end ending, call *mcp.CallToolRequest,
 	abandon func(requestState string, cause error), again func(*mcp.CallToolRequest) ending,
@@ -247,7 +250,7 @@ func (t *task) takeAnswers(keys map[string]string) mcp.InputResponseMap {
 	return answers
 }
 
-// answer accepts the client's answers. It ignores answers without an open question.
+// answer accepts the client's answers. It ignores answers to questions that are not open.
 func (t *task) answer(given mcp.InputResponseMap) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -292,7 +295,7 @@ func (t *task) note(text string) {
 	}
 }
 
-// taskResult is a task on the wire.
+// taskResult is the wire format of a task.
 type taskResult struct {
 	mcp.ResultBase
 
@@ -344,7 +347,7 @@ type taskDone struct {
 	ResultType string `json:"resultType"`
 }
 
-// addTasks adds tasks to a server.
+// addTasks adds the tasks extension to a server.
 func (s *Server) addTasks(server *mcp.Server) error {
 	s.tasks.abandon = s.calls.abandon
 	server.AddReceivingMiddleware(s.tasks.intercept)

@@ -13,6 +13,6 @@ type Agent struct {
 	// with one model call.
 	Tools []string
 	// Schema is the contract of the agent's answers, in any form that [schema.Parse] accepts. A
-	// schema from the snippet overrides it. Nil allows any text.
+	// schema from the snippet overrides it. Nil allows any string.
 	Schema json.RawMessage
 }

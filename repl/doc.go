@@ -1,5 +1,5 @@
-// Package repl holds what the loops between a model and a sandbox share with their users: the
-// [Runner] of snippets, the [Tools] that snippets call, the [Agent] that answers them, and the
+// Package repl holds the types that the loops between a model and a sandbox share with their users:
+// the [Runner] of snippets, the [Tools] that snippets call, the [Agent] that answers them, and the
 // error of a run that cannot begin.
 //
 // Each loop is a folder below this one, named after its command. It asks a model, finds code and
@@ -16,6 +16,6 @@
 // # Trust
 //
 // Every reply and every argument of a host call is hostile: it is bounded, decoded strictly, and
-// never interpreted on the host. Text written by a model or an input reaches prompts as data;
-// the ledger alone decides what the run may spend.
+// never interpreted on the host. Text from a model or an input enters prompts as data; only the
+// ledger decides how much the run may spend.
 package repl

@@ -24,8 +24,8 @@ type Tables interface {
 	Query(ctx context.Context, query string, params tiers.Value) (tiers.Value, error)
 }
 
-// WithTables returns a copy of t in which the function sql queries the inputs that are tables.
-// It replaces such a function made for earlier inputs, but no other tool of that name. With a
+// WithTables returns a copy of t in which the function sql queries the inputs that are tables. It
+// replaces a function sql that was made for earlier inputs, but no other tool of that name. With a
 // nil sql, the copy has no such function. A nil t has no tools.
 func (t *Tools) WithTables(sql SQL, inputs []tiers.Input) (*Tools, error) {
 	t = t.withoutTables()

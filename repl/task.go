@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// Task holds what the tasks of all loops have in common.
+// Task holds the fields that the tasks of all loops have in common.
 type Task struct {
 	// Policy determines which tiers may run the snippets.
 	Policy router.Policy
@@ -21,10 +21,10 @@ type Task struct {
 	// Begun is data that the caller stores with a durable run, as JSON, such as how to start it
 	// again. The first run with the name sets it.
 	Begun json.RawMessage
-	// NotKept, if set, makes trouble with the store the store's alone: it is called once with the
-	// error, and the run goes on. Such a run does not wait for the disk and stores no state of its
-	// sandboxes, so a later run with its name repeats it from the beginning, with the answers that
-	// it has. Its calls cannot wait for a human decision.
+	// NotKept, if set, lets the run continue when the store fails: it is called once with the
+	// error. Such a run does not wait for the disk and stores no state of its sandboxes, so a later
+	// run with its name repeats it from the beginning, with the answers that the store has. Its
+	// calls cannot wait for a human decision.
 	NotKept func(err error)
 }
 
@@ -41,7 +41,7 @@ type Loop struct {
 	Kind, Title string
 	// Check is called before the loop begins. If it is nil, nothing is checked.
 	Check func(ctx context.Context) error
-	// Run runs the loop with what the engine lends. It returns how the loop ended.
+	// Run runs the loop with the functions that the engine lends, and returns how the loop ended.
 	Run func(ctx context.Context, lent Lent) (status ledger.Status, reason string, err error)
 }
 

@@ -32,11 +32,11 @@ type Tool struct {
 	// Schema is the JSON Schema of the arguments, an object by parameter names.
 	// Nil checks nothing.
 	Schema json.RawMessage
-	// Timed counts the time of calls as the snippet's own, which its limits bound: for functions
-	// that compute for the snippet. Other calls are not limited in time.
+	// Timed counts the time of calls as the snippet's running time, which its limits bound. It
+	// suits functions that compute for the snippet. Other calls are not limited in time.
 	Timed bool
-	// Call does the work. Its arguments are hostile, and calls may be concurrent. An error
-	// becomes an exception in the snippet, with the same text.
+	// Call does the work. Its arguments are hostile, and calls may be concurrent. An error becomes
+	// an exception in the snippet, with the same message.
 	Call func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error)
 	// Raw replaces Call. It receives the call unchanged, with positional arguments not yet
 	// named, and ignores Schema.
@@ -87,7 +87,7 @@ func NewTools(tools ...Tool) (*Tools, error) {
 	return t, nil
 }
 
-// With returns a copy of t with further functions, whose names may be reserved. A nil t counts
+// With returns a copy of t with further functions, whose names may be reserved. A nil t is treated
 // as empty.
 func (t *Tools) With(functions ...Tool) (*Tools, error) {
 	more := &Tools{byName: map[string]int{}}
@@ -168,7 +168,7 @@ func listParameters(signature string) []string {
 	return names
 }
 
-// Functions returns the names and texts that a sandbox receives.
+// Functions returns the names and descriptions that a sandbox receives.
 func (t *Tools) Functions() []tiers.Function {
 	functions := make([]tiers.Function, 0, len(t.list))
 	for _, tool := range t.list {

@@ -12,14 +12,14 @@ import (
 // the reasons.
 var ErrNoTier = errors.New("no tier may run the snippet")
 
-// NoTierError lists why each tier was refused. It wraps [ErrNoTier].
+// NoTierError lists the reason why each tier was refused. It wraps [ErrNoTier].
 type NoTierError struct {
 	// Refusals are the reasons, one for each tier.
 	Refusals []Refusal
 	// Effects reports whether the snippet made host calls before the last tier rejected it. Its
 	// effects on the namespace are undone in any case.
 	Effects tiers.Effects
-	// Advice says what the snippet can do instead, or is empty.
+	// Advice describes what the snippet can do instead, or is empty.
 	Advice string
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
-// Text formats the plan as tables for display. Programs use its JSON.
+// Text formats the plan as tables for display. Programs should use the plan's JSON.
 func (p *Plan) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -80,7 +80,7 @@ func (n *Needs) describe() (parts []string) {
 	return parts
 }
 
-// shownComputing is the computing time from which an estimate is shown.
+// shownComputing is the minimum computing time for which an estimate is shown.
 const shownComputing = 100 * time.Millisecond
 
 // describe lists the parts of a step's cost, and the modules that the tier lacks.

@@ -11,22 +11,22 @@ import (
 
 // Verdict is an analyser's answer: exactly one of its fields is set.
 type Verdict struct {
-	// Needs: the analyser understood the snippet.
+	// Needs is set if the analyser understood the snippet.
 	Needs *Needs
-	// Invalid: the snippet is not of this language, so no tier needs to try it.
+	// Invalid is set if the snippet is not valid in its language, so no tier needs to try it.
 	Invalid *tiers.Exception
-	// Unknown is the reason why the analyser did not understand the snippet: it may be too large
-	// or too deep. Only a tier that runs the whole language may try it.
+	// Unknown is the reason why the analyser did not understand the snippet, for example because it
+	// is too large or too deeply nested. Only a tier that runs the whole language may try it.
 	Unknown string
 }
 
-// Needs are the requirements of a snippet, as an analyser finds them without running it. They
-// may be wrong: routing is not isolation.
+// Needs are the requirements of a snippet, as an analyser finds them without running it. They may
+// be wrong, because routing is not isolation.
 type Needs struct {
 	Language tiers.Language `json:"language"`
 	// Imports are the modules imported by name, in order of appearance.
 	Imports []Import `json:"imports,omitempty"`
-	// Features are the snippet's needs beyond its language.
+	// Features are the snippet's needs in addition to its language.
 	Features []FeatureNeed `json:"features,omitempty"`
 	// Reads, Writes and Deletes are the global names that the snippet reads before writing,
 	// binds, and deletes.
@@ -42,12 +42,12 @@ type Needs struct {
 	// defines but does not use, by name. They become the needs of a later snippet that reads the
 	// name.
 	Later map[string]*Needs `json:"later,omitempty"`
-	// Computes is how long the snippet computes in native code, estimated from constants in its
-	// text, and ComputesLine the line where it does. Zero means unknown.
+	// Computes is the snippet's computing time in native code, estimated from constants in its
+	// source, and ComputesLine the line with the computation. Zero means unknown.
 	Computes     time.Duration `json:"computes_ns,omitempty"`
 	ComputesLine int           `json:"computes_line,omitempty"`
-	// Telling is set if the snippet contains something unique to its language, so that it cannot
-	// be a mistake in another one.
+	// Telling is set if the snippet contains something unique to its language, so that it cannot be
+	// faulty code in another language.
 	Telling bool `json:"-"`
 }
 
@@ -58,10 +58,10 @@ type Import struct {
 	// Guarded is set if the snippet itself handles the module's absence, with `except
 	// ImportError` around the import.
 	Guarded bool `json:"guarded,omitempty"`
-	// Unlikely is set if the module is only imported when another one is absent, or on an
+	// Unlikely is set if the module is imported only if another one is absent, or only on an
 	// unusual version of the language. Such a module does not affect the choice of a tier.
 	Unlikely bool `json:"unlikely,omitempty"`
-	// Line counts from 1.
+	// Line is the line of the import, counted from 1.
 	Line int `json:"line"`
 
 	of string // see FeatureNeed
@@ -95,8 +95,8 @@ func where(line int, of string) string {
 	return fmt.Sprintf("line %d", line)
 }
 
-// withLater returns the needs plus those of the names that the snippet reads and earlier
-// snippets defined. It modifies nothing: verdicts are shared.
+// withLater returns the needs plus those of the names that the snippet reads and earlier snippets
+// defined. It does not modify n, because verdicts are shared.
 func (n *Needs) withLater(later map[string]*Needs) *Needs {
 	whole := *n
 	for _, name := range n.Reads {

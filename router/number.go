@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// numberSnippet puts the snippet's number into an exception from the analyser, as the tiers do.
-// The analyser does not know the number: its verdicts are shared.
+// numberSnippet puts the snippet's number into an exception from the analyser, as the tiers do. The
+// analyser cannot do so, because its verdicts are shared between snippets.
 func numberSnippet(x *tiers.Exception, number int) *tiers.Exception {
 	numbered := *x
 	file := func(n string) string { return `File "<snippet` + n + `>", line ` }

@@ -11,22 +11,22 @@ import (
 
 // Step is one tier in a chain.
 //
-// Compute counts only for a snippet that would compute for two seconds or more in the tier that
-// comes first without it. The chain is then ordered by total cost if that at least halves it,
-// and the home no longer comes first.
+// Compute is considered only for a snippet that would compute for two seconds or more in the tier
+// that would otherwise come first. The chain is then ordered by total cost if that at least halves
+// the cost of the first step, and the home no longer comes first.
 type Step struct {
 	Tier string `json:"tier"`
-	// Home reports that the namespace already lives there.
+	// Home reports that the namespace already lives in the tier.
 	Home bool `json:"home,omitempty"`
-	// Run is the cost of a snippet there, including the start of a sandbox if there is none;
-	// Move is the cost of moving the namespace there; Compute is how long the snippet computes
-	// there, or 0 if that does not count. All are estimates.
+	// Run is the cost of a snippet in the tier, including the start of a sandbox if there is none.
+	// Move is the cost of moving the namespace to the tier. Compute is the snippet's computing time
+	// in the tier, or 0 if that is not considered. All three are estimates.
 	Run     time.Duration `json:"run_ns"`
 	Move    time.Duration `json:"move_ns"`
 	Compute time.Duration `json:"compute_ns,omitempty"`
 	// Lacks are the modules that the snippet imports and the tier lacks, with the places of the
-	// imports. Every other tier that may run the snippet lacks at least as many. An import that
-	// is reached raises ModuleNotFoundError.
+	// imports. Every other tier that may run the snippet lacks at least as many. If the snippet
+	// reaches the import, it raises ModuleNotFoundError.
 	Lacks []string `json:"lacks,omitempty"`
 }
 
@@ -40,8 +40,8 @@ const (
 	moveRate = 100 << 20 // bytes per second
 )
 
-// longComputing is the computing time from which a faster tier is considered. A shorter snippet
-// does not justify a tier in which each further snippet costs more.
+// longComputing is the minimum computing time for which a faster tier is considered. A shorter
+// snippet does not justify a tier in which each further snippet costs more.
 const longComputing = 2 * time.Second
 
 // stepTo returns the step of running a snippet in a tier.
@@ -65,8 +65,8 @@ func (s *Standing) stepTo(info *tiers.Info, needs *Needs) Step {
 	return step
 }
 
-// computingTime returns how long a tier takes to compute what takes the given time in native
-// code.
+// computingTime returns the time that a tier takes for a computation that takes the given time in
+// native code.
 func computingTime(info *tiers.Info, l tiers.Language, native time.Duration) time.Duration {
 	slowdown := info.Cost.Slowdown[l]
 	if slowdown <= 0 {
@@ -94,15 +94,16 @@ func (p *Plan) orderChain(s *Standing) {
 	best := slices.MinFunc(steps, byCost)
 	switch {
 	case s.Settled, best.cost() > steps[0].cost()/2:
-	case s.MaxActive > 0 && best.Compute > s.MaxActive: // no tier would finish it
+	case s.MaxActive > 0 && best.Compute > s.MaxActive: // no tier would finish the snippet
 	default:
 		slices.SortStableFunc(steps, byCost)
 		p.ForSpeed = true
 	}
 }
 
-// compareWeight orders tiers for refusals and ties: tiers used on request last, tiers with part
-// of a language before those with all of it, then by start time, stronger walls first.
+// compareWeight orders tiers for refusals and ties: tiers used on request come last, and tiers with
+// part of a language before those with all of it. The rest is ordered by start time, then by
+// isolation, strongest first.
 func compareWeight(a, b Candidate) int {
 	x, y := &a.Info, &b.Info
 	return cmp.Or(

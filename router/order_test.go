@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// computes returns the verdict on a snippet that computes for that long in native code.
+// computes returns the verdict on a snippet that computes for the given time in native code.
 func computes(native time.Duration) Verdict {
 	return Verdict{Needs: &Needs{Computes: native, ComputesLine: 3}}
 }

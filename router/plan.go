@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Candidate is a tier as a plan sees it.
+// Candidate describes a tier to the planner.
 type Candidate struct {
 	Info tiers.Info
 	// Unusable is the reason why the tier does not work on this machine, or nil if it works.
@@ -20,9 +20,9 @@ type Candidate struct {
 type Standing struct {
 	// Language of the snippet.
 	Language tiers.Language
-	// Home is the tier in which the namespace lives, or empty if no snippet has run. Fixed
-	// reports that the namespace cannot leave its home, Settled that it does not leave for a
-	// faster tier.
+	// Home is the tier in which the namespace lives, or empty if no snippet has run. Fixed reports
+	// that the namespace cannot leave its home, and Settled that it does not leave for a faster
+	// tier.
 	Home           string
 	Fixed, Settled bool
 	// Restored reports that the namespace holds definitions from snippets of another session.
@@ -34,12 +34,12 @@ type Standing struct {
 	Later map[string]*Needs
 	// Open are the tiers with a waiting sandbox that has not run a snippet yet.
 	Open []string
-	// Rejected are the errors of tiers that rejected this very snippet.
+	// Rejected are the errors of tiers that have already rejected this snippet.
 	Rejected []tiers.RejectedError
 	// Wants are the features that the session's configuration requires in addition to the
 	// snippet's needs.
 	Wants []tiers.Feature
-	// MaxActive is how long the snippet may compute, or 0 for no bound.
+	// MaxActive bounds the snippet's computing time; 0 means no bound.
 	MaxActive time.Duration
 }
 
@@ -56,7 +56,7 @@ type Plan struct {
 	Unknown string `json:"unknown,omitempty"`
 	// Chain lists the tiers that may run the snippet, in the order in which to try them.
 	Chain []Step `json:"chain"`
-	// Refusals lists the tiers that may not run it, the light ones first.
+	// Refusals lists the tiers that must not run the snippet, with lighter tiers first.
 	Refusals []Refusal `json:"refusals,omitempty"`
 
 	// Exception is the full form of Invalid, with the snippet's number; nil if Invalid is empty.
@@ -64,12 +64,12 @@ type Plan struct {
 	// ForSpeed reports that the first tier of the chain is first only because it computes
 	// faster.
 	ForSpeed bool `json:"-"`
-	// Rejectable reports that the first tier may turn out to lack something that another one
-	// has, so that it is worth running the snippet as a Rejectable [tiers.Job].
+	// Rejectable reports that the first tier may turn out to lack something that another tier has,
+	// so it is worth running the snippet as a Rejectable [tiers.Job].
 	Rejectable bool `json:"-"`
 }
 
-// Refusal is the reason why a tier may not run a snippet, or did not run it.
+// Refusal is the reason why a tier must not run a snippet, or did not run it.
 type Refusal struct {
 	Tier string `json:"tier"`
 	// Reason is one sentence for display.
@@ -131,7 +131,7 @@ func (p Policy) Plan(v Verdict, candidates []Candidate, s Standing) Plan {
 	return plan
 }
 
-// refuseAbsent returns refusals for the tiers that the policy names and that do not exist.
+// refuseAbsent returns refusals for the tiers that the policy names but that do not exist.
 func (p Policy) refuseAbsent(candidates []Candidate) []Refusal {
 	var refusals []Refusal
 	for _, name := range p.namedTiers() {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// world draws a random question.
+// world returns random arguments for a plan.
 func world(rnd *rand.Rand) (Verdict, Policy, []Candidate, Standing) {
 	names := []string{"interp", "wasm", "docker", "local", "other"}
 	modules := []string{"math", "json", "numpy", "torch"}
@@ -102,8 +102,7 @@ func world(rnd *rand.Rand) (Verdict, Policy, []Candidate, Standing) {
 	return v, p, candidates, s
 }
 
-// violation returns which rule a plan's step violates. It is written independently of the code
-// that decides.
+// violation returns which rule a plan's step violates. It is independent of the code under test.
 func violation(step Step, v Verdict, p Policy, c Candidate, s Standing) string {
 	named := slices.Contains(p.Tiers, step.Tier)
 	switch {
@@ -168,7 +167,7 @@ func TestAPlanIsPureAndKeepsThePolicy(t *testing.T) {
 		if !reflect.DeepEqual(before, after) {
 			t.Fatalf("seed %d: the plan changed its arguments", seed)
 		}
-		slices.Reverse(candidates2) // nor does the order of the tiers matter
+		slices.Reverse(candidates2) // the order of the tiers must not matter either
 		if again := p2.Plan(v2, candidates2, s2); !reflect.DeepEqual(plan, again) {
 			t.Fatalf("seed %d: one plan is\n%s\nanother\n%s", seed, plan.Text(), again.Text())
 		}
@@ -197,7 +196,7 @@ func TestAPlanIsPureAndKeepsThePolicy(t *testing.T) {
 				t.Fatalf("seed %d: one tier lacks more modules than another\n%s", seed, plan.Text())
 			}
 			cheaper := step.cost() < before.cost()
-			if !plan.ForSpeed { // computing time does not count
+			if !plan.ForSpeed { // computing time is not considered
 				cheaper = step.Home || !before.Home && step.Run+step.Move < before.Run+before.Move
 			}
 			if cheaper {

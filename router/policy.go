@@ -11,15 +11,15 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Policy holds the caller's rules. The zero value allows every tier that is not limited to use
-// on request, and every module that a tier has.
+// Policy holds the caller's rules. The zero value allows every tier except those used on request
+// only, and every module that a tier has.
 type Policy struct {
-	// Pin is the only tier that may be used; empty allows any. If it cannot be used, no other
-	// tier is.
+	// Pin is the only tier that may be used; empty allows any. If it cannot be used, no other tier
+	// is used instead.
 	Pin string `json:"pin,omitempty"`
 	// MinIsolation is the weakest wall that may be used. The zero value allows any.
 	MinIsolation tiers.Isolation `json:"min_isolation,omitempty"`
-	// Tiers are the names of the tiers that may be used. Empty means all that are not used on
+	// Tiers are the names of the tiers that may be used. Empty means all tiers except those used on
 	// request only.
 	Tiers []string `json:"tiers,omitempty"`
 	// AllowLocal adds tier local, and any other tier that is used on request only: see
@@ -34,8 +34,8 @@ type Policy struct {
 	// Empty means none. The runner passes them on as [tiers.Config] Hosts.
 	Hosts []string `json:"hosts,omitempty"`
 	// Network and Files announce that the session will need sockets, or a writable file system.
-	// Tiers without these are ruled out from the first snippet on, so that the session starts
-	// where it can stay. They do not add what a tier lacks.
+	// Tiers without these features are ruled out from the first snippet on, so that the session
+	// starts in a tier where it can stay. Network and Files do not add features to a tier.
 	Network bool `json:"network,omitempty"`
 	Files   bool `json:"files,omitempty"`
 }
@@ -64,7 +64,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// refuseTier returns why the policy does not allow a tier, or "" if it does.
+// refuseTier returns the reason why the policy does not allow a tier, or "" if it does.
 func (p Policy) refuseTier(info *tiers.Info) string {
 	switch {
 	case p.Pin == info.Name, p.Pin == "" && info.OnRequest && p.AllowLocal:
@@ -105,7 +105,8 @@ func (p Policy) admitsModule(language tiers.Language, module string) bool {
 	return slices.Contains(p.Modules, module)
 }
 
-// wishesFor reports whether every tier must have a feature, needed or not.
+// wishesFor reports whether the policy requires a feature of every tier, whether or not the snippet
+// needs it.
 func (p Policy) wishesFor(f tiers.Feature) bool {
 	return f == tiers.FeatureSockets && p.Network || f == tiers.FeatureFiles && p.Files
 }

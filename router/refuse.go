@@ -12,7 +12,7 @@ import (
 // which should fit.
 const maxReason = 1000
 
-// question asks whether a tier may run a snippet.
+// question holds the facts that decide whether a tier may run a snippet.
 type question struct {
 	policy  *Policy
 	verdict *Verdict
@@ -22,7 +22,7 @@ type question struct {
 
 // answer is the answer to a question for one tier.
 type answer struct {
-	refusal string   // why it may not run the snippet, or "" if it may
+	refusal string   // why the tier must not run the snippet, or "" if it may
 	lacks   []string // modules that the snippet imports and the tier lacks, as in [Step]
 }
 
@@ -50,8 +50,8 @@ func (q *question) ask(candidates []Candidate) []answer {
 	return answers
 }
 
-// refuse returns why a tier may not run the snippet, or "" if it may. It checks the policy
-// first, then the tier's capabilities, then the state of this machine.
+// refuse returns the reason why a tier must not run the snippet, or "" if it may. It checks the
+// policy first, then the tier's features, then the state of this machine.
 func (q *question) refuse(c *Candidate) string {
 	for _, check := range [...]func(*question, *Candidate) string{
 		(*question).checkPolicy,
@@ -114,8 +114,8 @@ func (q *question) checkNeeds(c *Candidate) string {
 	info, v := &c.Info, q.verdict
 	switch {
 	case v.Invalid != nil:
-		// The home answers with its own traceback, which numbers the snippet. No other tier is
-		// tried.
+		// The home responds with its own traceback, which contains the snippet's number. No other
+		// tier is tried.
 		if info.Name == q.state.Home {
 			return ""
 		}
@@ -160,8 +160,8 @@ func (q *question) checkUnknown(info *tiers.Info) string {
 	return ""
 }
 
-// checkModules refuses modules that the policy does not allow, and missing modules in a tier
-// with only part of the language: its exceptions are not those of the language.
+// checkModules refuses modules that the policy does not allow, and missing modules in a tier with
+// only part of the language, because the exceptions of such a tier differ from the language's.
 func (q *question) checkModules(info *tiers.Info, imports []Import) string {
 	for i := range imports {
 		module := &imports[i]
@@ -180,7 +180,7 @@ func (q *question) checkModules(info *tiers.Info, imports []Import) string {
 }
 
 // lackedModules lists the modules that a tier lacks, without duplicates, with the place of the
-// import. The snippet can do without a guarded import.
+// import. It omits guarded imports, without which the snippet can run.
 func (q *question) lackedModules(info *tiers.Info) (lacked []string) {
 	if q.verdict.Needs == nil {
 		return nil
@@ -198,8 +198,8 @@ func (q *question) lackedModules(info *tiers.Info) (lacked []string) {
 	return lacked
 }
 
-// checkRejections refuses tiers that already rejected the snippet, and those that lack what
-// another tier found missing.
+// checkRejections refuses tiers that already rejected the snippet, and those that lack the module
+// or feature that another tier found missing.
 func (q *question) checkRejections(c *Candidate) string {
 	rejected := q.state.Rejected
 	for i := range rejected {
@@ -236,7 +236,8 @@ func (q *question) checkReach(c *Candidate) string {
 // unusable returns a tier's own reason why it cannot work on this machine.
 func unusable(c *Candidate) string { return texts.Line(c.Unusable.Error(), maxReason) }
 
-// lacksMissing reports whether a tier is known to lack what another found missing.
+// lacksMissing reports whether a tier is known to lack the module or feature that another tier
+// found missing.
 func lacksMissing(info *tiers.Info, language tiers.Language, missing string) bool {
 	switch f := tiers.Feature(missing); f {
 	case "", tiers.Feature(tiers.Python), tiers.Feature(tiers.Go):

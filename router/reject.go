@@ -7,9 +7,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// mayBeRejected reports whether the first tier of a chain should reject the snippet if it turns
-// out to lack something. That costs a checkpoint, so it must be possible both that this happens
-// and that another tier does better.
+// mayBeRejected reports whether the first tier of a chain should reject the snippet if it turns out
+// to lack something. A rejectable run costs a checkpoint, so it is only worthwhile if the first
+// tier may lack something that another tier may have.
 func (q *question) mayBeRejected(chain []Step, candidates []Candidate) bool {
 	if len(chain) < 2 {
 		return false
@@ -47,7 +47,7 @@ func mayReject(info *tiers.Info, language tiers.Language, v *Verdict) bool {
 		return true
 	}
 	if v.Needs.needsFeature(tiers.FeatureOut) && !info.Has(tiers.FeatureFiles) {
-		return true // it may write elsewhere, too
+		return true // the snippet may write elsewhere, too
 	}
 	if language != tiers.Python || info.Modules != nil {
 		return false

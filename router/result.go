@@ -7,7 +7,7 @@ import (
 // Result is the outcome of a snippet, and the tier that ran it.
 type Result struct {
 	tiers.Result
-	// Tier is where the snippet ran; empty if no tier was tried.
+	// Tier is the tier in which the snippet ran; empty if no tier was tried.
 	Tier string
 	// Plan is the plan that was followed, including rejections along the way.
 	Plan *Plan
@@ -22,7 +22,7 @@ type Result struct {
 type Move struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Report is the outcome of the move. Left holds what could not be exported, and what could
-	// not be imported.
+	// Report is the outcome of the move. Left holds the values that could not be exported or
+	// imported.
 	Report tiers.Report `json:"report"`
 }

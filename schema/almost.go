@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// repairJSON reads the value at the start of a text that is almost JSON, and returns it as JSON, with
-// the number of bytes that it takes up in the text. It accepts what models write and what has one
-// meaning: comments, a comma before a closing bracket, quotes of other kinds, keys without quotes,
-// line breaks in texts, and Python's True, False and None. It returns false for any other text,
-// such as one that is cut off. The caller decodes the result strictly.
+// repairJSON reads the value at the start of a text that is almost JSON, and returns the value as
+// JSON, with the number of bytes that it takes up in the text. It accepts deviations that models
+// write and that have one meaning: comments, a comma before a closing bracket, quotes of other
+// kinds, keys without quotes, line breaks in strings, and Python's True, False and None. It returns
+// false for any other text, such as one that is cut off. The caller decodes the result strictly.
 func repairJSON(text string) (repaired string, length int, ok bool) {
 	r := repairer{text: text}
 	ok = r.readValue(0)
 	return r.out.String(), r.at, ok
 }
 
-// repairer rewrites a text.
+// repairer rewrites a text as JSON.
 type repairer struct {
 	text string
 	at   int
@@ -124,7 +124,7 @@ func (r *repairer) readKey() bool {
 	return r.take(':')
 }
 
-// closingQuotes maps each quote that may open a text to the quote that closes it.
+// closingQuotes maps each quote that may open a string to the quote that closes it.
 var closingQuotes = map[string]string{`"`: `"`, "'": "'", "“": "”", "‘": "’"}
 
 // atQuote returns the quote at the current position, or "".
@@ -136,7 +136,7 @@ func (r *repairer) atQuote() string {
 	return ""
 }
 
-// readText rewrites a text in quotes.
+// readText rewrites a string in quotes.
 func (r *repairer) readText() bool {
 	quote := r.atQuote()
 	closing := closingQuotes[quote]
@@ -174,8 +174,8 @@ func (r *repairer) readText() bool {
 	return false
 }
 
-// endsText reports whether a text may end here. A quote followed by anything else belongs to the
-// text, as an apostrophe does, and then the text has more than one meaning.
+// endsText reports whether a string may end at the current position. A quote followed by anything
+// else is part of the string, like an apostrophe, and the text then has more than one meaning.
 func (r *repairer) endsText() bool {
 	return !r.skipSpace() || strings.IndexByte(",:]}", r.text[r.at]) >= 0
 }

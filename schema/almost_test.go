@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// TestAlmostJSONIsRepaired checks replies that have one meaning although they are not JSON.
+// TestAlmostJSONIsRepaired checks replies that are not JSON but have only one meaning.
 func TestAlmostJSONIsRepaired(t *testing.T) {
 	contract := compileOf(t, `{"type":"object","properties":{"a":{},"b":{}},"required":["a"]}`)
 	for name, test := range map[string]struct{ reply, want string }{

@@ -25,7 +25,7 @@ func TestCacheKeepsTheLatest(t *testing.T) {
 	if parse(0) != first {
 		t.Error("a contract in use was dropped")
 	}
-	parse(3) // drops 1, which was used longest ago
+	parse(3) // drops 1, the least recently used
 	if len(cache.byText) != 3 || parse(0) != first {
 		t.Errorf("%d contracts", len(cache.byText))
 	}
@@ -48,7 +48,7 @@ func TestCacheIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse is for the race detector.
+// TestConcurrentUse uses a cache and its contracts concurrently, for the race detector.
 func TestConcurrentUse(t *testing.T) {
 	cache := newCache(2)
 	var group sync.WaitGroup
@@ -75,8 +75,8 @@ func TestConcurrentUse(t *testing.T) {
 	group.Wait()
 }
 
-// Concurrent checks compile values of the format "regex". None may change the result of
-// the next one.
+// TestRegexValuesLeaveNoTrace checks that concurrent checks, which compile values of the format
+// "regex", do not change the results of later checks.
 func TestRegexValuesLeaveNoTrace(t *testing.T) {
 	c := mustParse(t, `{"type":"string","format":"regex"}`)
 	var group sync.WaitGroup

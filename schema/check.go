@@ -8,9 +8,10 @@ import (
 
 // Check coerces a value, guided by the contract, and validates the result.
 //
-// If the value meets the contract, Check returns it as JSON. A value that needs no
-// coercion comes back byte for byte. Otherwise Check returns at most maxViolations in the
-// order of their paths, and only one if the value is not acceptable JSON.
+// If the value meets the contract, Check returns it as JSON. A value that needs no coercion is
+// returned byte for byte. If the value does not meet the contract, Check returns at most
+// maxViolations violations in the order of their paths, and only one if the value is not acceptable
+// JSON.
 //
 // An error means that the check itself was impossible, because the contract demands too much
 // work on this value.
@@ -33,7 +34,7 @@ func (c *Contract) Check(
 	return checked.appendJSON(nil), nil, nil
 }
 
-// violationOf describes what is wrong with a value that could not be decoded.
+// violationOf returns the violation of a value that could not be decoded.
 func violationOf(err error) []Violation {
 	var m *malformedError
 	if errors.As(err, &m) {
@@ -42,8 +43,8 @@ func violationOf(err error) []Violation {
 	return []Violation{{Path: formatPath(nil), Message: err.Error()}}
 }
 
-// check is Check for a decoded value; it subtracts the work from left. If the value does not
-// meet the contract even after coercion, it reports what is wrong with the coerced value.
+// check is Check for a decoded value; it subtracts the work from left. If the value does not meet
+// the contract even after coercion, it returns the violations of the coerced value.
 func (c *Contract) check(n *node, left *int) (checked *node, wrong []Violation, err error) {
 	found, err := validate(c.root, n, left)
 	if err != nil || found == nil && !n.hasIntegerFraction() {
@@ -84,8 +85,8 @@ func (n *node) hasIntegerFraction() bool {
 	return false
 }
 
-// validate applies one schema and subtracts the work from left. It returns what is wrong, or nil
-// if the value is valid.
+// validate applies one schema and subtracts the work from left. It returns the fault of the value,
+// or nil if the value is valid.
 func validate(s *subschema, n *node, left *int) (found *fault, err error) {
 	defer func() {
 		if r := recover(); r != nil { // our own bug must not end the host

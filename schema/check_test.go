@@ -71,7 +71,7 @@ func TestChecks(t *testing.T) {
 		value, want, _ := strings.Cut(line, mark)
 		want = strings.TrimLeft(mark, " ") + want
 
-		for range 3 { // the order is stable
+		for range 3 { // the order must be stable
 			if got := outcome(c.Check(json.RawMessage(value))); got != want {
 				t.Errorf("line %d: %s of %s\n got %s\nwant %s", number, value, c, got, want)
 			}

@@ -2,14 +2,13 @@ package schema
 
 import "slices"
 
-// coercer turns a value into the form that its schema requires, if the meaning is unambiguous
-// and no information is lost. It leaves other values alone; the subsequent validation judges
-// them.
+// coercer turns a value into the form that its schema requires, if the meaning is unambiguous and
+// no information is lost. It does not change other values; the subsequent validation judges them.
 //
 // It follows references, allOf, alternatives, properties and items. It does not follow
 // conditions (not, if, then, else), because a coercion may change their outcome.
 type coercer struct {
-	left int // work; if none is left, values stay as they are
+	left int // remaining work; if it is 0, values are not coerced
 }
 
 // isSpent reports whether no work is left.
@@ -41,15 +40,15 @@ func (k *coercer) coerce(n *node, s *subschema) *node {
 	}
 }
 
-// fits reports whether a value is valid as it is.
+// fits reports whether a value is valid without coercion.
 func (k *coercer) fits(n *node, s *subschema) bool {
 	k.left -= callWork
 	found, err := validate(s, n, &k.left)
 	return err == nil && found == nil
 }
 
-// coerceToAlternative coerces to the one alternative that the value fits. If it fits none, it is
-// coerced if all alternatives to which it can be coerced agree on the result.
+// coerceToAlternative coerces a value to the one alternative that it fits. A value that fits none
+// is coerced if all alternatives to which it can be coerced agree on the result.
 func (k *coercer) coerceToAlternative(n *node, subs []*subschema) *node {
 	if len(subs) == 0 {
 		return n
@@ -68,8 +67,8 @@ func (k *coercer) coerceToAlternative(n *node, subs []*subschema) *node {
 	}
 }
 
-// coerceIfAgreed returns the result of coercing a value to each alternative, if they agree.
-// Alternatives to which the value cannot be coerced do not count.
+// coerceIfAgreed returns the result of coercing a value to each alternative, if they agree. It
+// ignores alternatives to which the value cannot be coerced.
 func (k *coercer) coerceIfAgreed(n *node, subs []*subschema) *node {
 	var agreed *node
 	var agreedText string
@@ -126,8 +125,8 @@ func (k *coercer) coerceWhole(n *node, s *subschema) *node {
 	return n
 }
 
-// wrapInList turns a lone object into a list of one, if that list is valid. Texts and numbers
-// stay: "a, b" may mean two items.
+// wrapInList turns a lone object into a list of one, if that list is valid. It does not wrap
+// strings and numbers, because "a, b" may mean two items.
 func (k *coercer) wrapInList(n *node, s *subschema) *node {
 	if !s.types.has(wantsArray) || s.itemSchema(0) == nil {
 		return n
@@ -166,7 +165,8 @@ func (k *coercer) coerceMembers(n *node, s *subschema) *node {
 	return newObject(keys, kids)
 }
 
-// isOmitted reports whether a null member should be dropped: it is optional and may not be null.
+// isOmitted reports whether a null member should be dropped, because it is optional and must not be
+// null.
 func (k *coercer) isOmitted(key string, s *subschema) bool {
 	own := s.properties[key]
 	return own != nil && !s.requires[key] && !k.fits(null, own) && !k.isSpent()

@@ -2,7 +2,7 @@ package schema
 
 import "strings"
 
-// words are texts that stand for a value where its type is required.
+// words maps strings to the values that they mean if a value of that type is required.
 var words = map[string]struct {
 	types typeSet
 	value *node
@@ -12,7 +12,7 @@ var words = map[string]struct {
 	"null": {wantsNull, null}, "none": {wantsNull, null},
 }
 
-// coerceText reads a text as one of the required types.
+// coerceText reads a string as one of the required types.
 func (k *coercer) coerceText(n *node, types typeSet) *node {
 	text := strings.TrimSpace(n.text)
 	if types.has(wantsArray|wantsObject) && text != "" && (text[0] == '[' || text[0] == '{') {
@@ -35,7 +35,7 @@ func (k *coercer) coerceText(n *node, types typeSet) *node {
 	return n
 }
 
-// decodeText reads a text as a JSON array or object.
+// decodeText reads a string as a JSON array or object.
 func (k *coercer) decodeText(n *node, text string, types typeSet) *node {
 	decoded, err := decode([]byte(text), valueBounds)
 	if err != nil || !types.admits(decoded) {
@@ -45,8 +45,8 @@ func (k *coercer) decodeText(n *node, text string, types typeSet) *node {
 	return decoded
 }
 
-// findMember returns the member of an enumeration that a value means: the value itself, or the
-// only member that it spells in different case or as a text.
+// findMember returns the member of an enumeration that a value means: the value itself, or the only
+// member that it spells in a different case or as a string.
 func findMember(n *node, members []*node) *node {
 	var found *node
 	for _, member := range members {

@@ -18,13 +18,13 @@ type compiler struct {
 	homes     map[*node]home
 	resources map[string]*resource
 	subs      map[*node]*subschema
-	order     []*subschema // the same, in order
+	order     []*subschema // the compiled schemas, in order
 	links     []link       // references that have not been followed yet
 	patterns  map[string]*pattern
 	size      int // total instructions of all patterns
 }
 
-// link is a reference from a schema to another one.
+// link is a reference from one schema to another.
 type link struct {
 	from *subschema
 	to   string
@@ -70,7 +70,7 @@ func compileUnchecked(document *node) (*subschema, error) {
 	return root, nil
 }
 
-// collectFacts computes the facts about the schemas that checks need.
+// collectFacts computes the facts about the schemas that later checks use.
 func (c *compiler) collectFacts() error {
 	for _, s := range c.order {
 		s.collectHere()
@@ -129,7 +129,7 @@ func (c *compiler) compile(n *node, at string) (*subschema, error) {
 	k := &keywords{c: c, s: s}
 	k.readLinks()
 	if c.isOld && len(n.keys) > 0 && n.member("$ref") != nil {
-		return s, k.err // it hides all other keywords
+		return s, k.err // $ref hides all other keywords
 	}
 	k.readValueRules()
 	k.readTextRules()
@@ -146,7 +146,7 @@ type keywords struct {
 	err error
 }
 
-// member returns the value of a keyword if it has the given kind, or nil without the keyword.
+// member returns the value of a keyword if there is one of the given kind, otherwise nil.
 func (k *keywords) member(name string, want kind) *node {
 	if n := k.s.node.member(name); n != nil && n.kind == want {
 		return n
@@ -192,7 +192,7 @@ func (k *keywords) number(name string) *big.Rat {
 	return nil
 }
 
-// count returns the whole number of a keyword, or nil without the keyword.
+// count returns the integer of a keyword, or nil without the keyword.
 func (k *keywords) count(name string) *int {
 	r := k.number(name)
 	if r == nil || !r.IsInt() {
@@ -205,7 +205,7 @@ func (k *keywords) count(name string) *int {
 	return &count
 }
 
-// textsIn returns the texts in a list.
+// textsIn returns the strings in a list.
 func textsIn(list *node) []string {
 	if list == nil || list.kind != arrayKind {
 		return nil
@@ -219,7 +219,7 @@ func textsIn(list *node) []string {
 	return all
 }
 
-// readLinks reads the references, which are followed once everything else is compiled.
+// readLinks reads the references, which are followed after everything else has been compiled.
 func (k *keywords) readLinks() {
 	names := []string{"$ref", "$dynamicRef"}
 	if k.c.isOld {

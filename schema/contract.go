@@ -14,17 +14,17 @@ type Contract struct {
 	document *node // the schema as given, with its members in order
 }
 
-// Parse returns a contract for what a caller or a snippet passes: a JSON Schema, or a JSON
-// string that contains a JSON Schema or type text, in the form of Python annotations:
+// Parse returns a contract for a JSON Schema, or for a JSON string that contains a JSON Schema or
+// type text in the form of Python annotations. Callers and snippets pass contracts in these forms.
+// The types are:
 //
 //	bool  int  float  str  None  Any  date  datetime  time  UUID
 //	list[T]  set[T]  tuple[T, U]  tuple[T, ...]  dict[str, T]
 //	Optional[T]  Union[T, U]  T | U  Literal['a', 'b', 3]
 //
-// Type text also accepts the names of JSON Schema (boolean, integer, number, string, array,
-// object, null), capitalised names (List, Dict), the prefix "typing." and T[]. It does not know
-// the names of classes: those must be passed as JSON Schema. Parse keeps recently parsed
-// contracts.
+// Type text also accepts the names of JSON Schema (boolean, integer, number, string, array, object,
+// null), capitalised names (List, Dict), the prefix "typing." and T[]. It does not accept the names
+// of classes; pass them as JSON Schema. Parse keeps recently parsed contracts.
 func Parse(raw json.RawMessage) (*Contract, error) {
 	return recent.parse(raw)
 }
@@ -49,8 +49,8 @@ func parse(raw json.RawMessage) (*Contract, error) {
 // Compile returns a contract for a JSON Schema: an object, true or false.
 //
 // It supports 2020-12, and draft-07 if "$schema" names it. It checks "format", as the vocabulary
-// format-assertion requires. Beside a "type", it also reads OpenAPI's "nullable". References must
-// stay inside the document. The error explains what to change.
+// format-assertion requires. Next to a "type", it also accepts OpenAPI's "nullable". References
+// must not leave the document. The error explains what to change.
 func Compile(jsonSchema json.RawMessage) (contract *Contract, err error) {
 	defer func() {
 		if r := recover(); r != nil { // our own bug must not end the host
@@ -75,7 +75,7 @@ func Compile(jsonSchema json.RawMessage) (contract *Contract, err error) {
 }
 
 // JSONSchema returns the contract's document as given, without white space and with OpenAPI's
-// "nullable" in the words of JSON Schema. The caller may keep and modify it.
+// "nullable" rewritten in JSON Schema. The caller may keep and modify it.
 func (c *Contract) JSONSchema() json.RawMessage {
 	return c.document.appendJSON(nil)
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// bounds are the limits for decoding.
+// bounds holds the limits for decoding.
 type bounds struct {
 	what   string // "value" or "schema", for messages
 	bytes  int
@@ -29,9 +29,9 @@ type decoder struct {
 	data []byte
 	at   int
 	path []string          // path of the value being read
-	left int               // how many more values are allowed
-	keys map[string]string // keys seen so far, because rows repeat them
-	slab []node            // room for scalars
+	left int               // number of values that may still be read
+	keys map[string]string // shared keys, because rows repeat them
+	slab []node            // free memory for scalars
 }
 
 // malformedError reports where and why a document is rejected.
@@ -43,7 +43,7 @@ type malformedError struct {
 // Error returns the path and the reason.
 func (m *malformedError) Error() string { return formatPath(m.path) + ": " + m.reason }
 
-// decode reads a whole JSON document. It rejects duplicate keys, text that is not UTF-8, and
+// decode reads a whole JSON document. It rejects duplicate keys, bytes that are not UTF-8, and
 // numbers beyond the range of float64.
 func decode(raw []byte, limits bounds) (*node, error) {
 	d := decoder{bounds: limits, data: raw, left: limits.values}
@@ -60,7 +60,7 @@ func decode(raw []byte, limits bounds) (*node, error) {
 	return d.readValue()
 }
 
-// explainSyntax describes what is wrong with a document that is not JSON.
+// explainSyntax describes the mistake in a document that is not JSON.
 func (d *decoder) explainSyntax() error {
 	var value json.RawMessage
 	err := json.Unmarshal(d.data, &value)
@@ -107,7 +107,7 @@ func (d *decoder) readValue() (*node, error) {
 	return d.readNumber()
 }
 
-// skipSpace returns the next byte that is not white space, and stops before it.
+// skipSpace skips white space and returns the byte after it, without reading that byte.
 func (d *decoder) skipSpace() byte {
 	for d.at < len(d.data) {
 		switch c := d.data[d.at]; c {
@@ -196,7 +196,8 @@ func (d *decoder) readKey() string {
 	return key
 }
 
-// hasNext advances to the next item. At the end, it advances past it and returns false.
+// hasNext advances to the next item. At the closing bracket, it advances past the bracket and
+// returns false.
 func (d *decoder) hasNext(end byte, isFirst bool) bool {
 	if d.skipSpace() == end {
 		d.at++

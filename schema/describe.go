@@ -21,7 +21,7 @@ const (
 //	  "lines" (optional): list of int — where it was found
 //	}
 //
-// Definitions of objects follow under their names. A text longer than 6,000 bytes is cut and
+// Definitions of objects follow under their names. A description longer than 6,000 bytes is cut and
 // ends in "…".
 func (c *Contract) Describe() string {
 	d := describer{
@@ -41,7 +41,7 @@ func (c *Contract) Describe() string {
 type describer struct {
 	out   strings.Builder
 	named map[*subschema]string // definitions described by name
-	later []*subschema          // the same, in the order in which they follow
+	later []*subschema          // the same schemas, in the order of their descriptions
 	under map[*subschema]bool   // schemas currently being described
 }
 
@@ -55,7 +55,7 @@ func (d *describer) write(format string, args ...any) {
 	}
 }
 
-// writeSchema describes a schema: by name if it is the definition of an object.
+// writeSchema describes a schema, by name if it is the definition of an object.
 func (d *describer) writeSchema(s *subschema, indent string) {
 	if d.isFull() {
 		return
@@ -123,7 +123,7 @@ func (d *describer) writeBody(s *subschema, indent string) {
 	}
 }
 
-// clauses returns functions that each write one requirement of a schema.
+// clauses returns functions, each of which writes one requirement of a schema.
 func (d *describer) clauses(s *subschema, indent string) []func() {
 	var all []func()
 	if s.constant != nil {
@@ -306,7 +306,7 @@ func formatString(s *subschema) string {
 	return text
 }
 
-// formatCountNote states in brackets how many there may be.
+// formatCountNote returns a note, in parentheses, on the permitted count of something.
 func formatCountNote(least, most *int, what string) string {
 	switch {
 	case least != nil && most != nil && *least == *most:
@@ -321,7 +321,7 @@ func formatCountNote(least, most *int, what string) string {
 	return ""
 }
 
-// formatNumberNote states in brackets the bounds of a number.
+// formatNumberNote returns a note, in parentheses, on the bounds of a number.
 func formatNumberNote(s *subschema) string {
 	var parts []string
 	for _, bound := range []struct {

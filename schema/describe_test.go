@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of descriptions and strict forms")
 
-// described are the contracts whose descriptions and strict forms are recorded.
+// described holds the contracts whose descriptions and strict forms are recorded.
 var described = []string{
 	`"bool"`, `"Optional[list[str]]"`, `"Literal['a', 'b', 3, None]"`, `"dict[str, list[int]]"`,
 	`"dict[Literal['x'], int]"`,

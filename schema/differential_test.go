@@ -69,7 +69,7 @@ func TestPythonRebuildsCoercedValues(t *testing.T) {
 	}
 }
 
-// checkAll checks the values of each line; it returns a line of results for each.
+// checkAll checks the values on each line, and returns one line of results for each of these lines.
 func checkAll(lines *bufio.Reader) (string, error) {
 	var answers strings.Builder
 	for {

@@ -6,11 +6,11 @@
 // forms. [Contract.Check] checks a value, and [Contract.CheckReply] the text of a model's reply.
 //
 // A check first coerces the value, guided by the schema: "3" becomes 3 where an integer is
-// required. It never coerces where that would lose information or require a guess. Then it
-// validates the value. Mistakes come back as [Violation] values in a stable order.
-// [Contract.Describe] summarises the requirements in a few lines, for a prompt.
+// required. It never coerces if that would lose information or require a guess. Then it validates
+// the value. It returns mistakes as [Violation] values in a stable order. [Contract.Describe]
+// summarises the requirements in a few lines, for a prompt.
 //
-// Schemas and values may be hostile. Both are bounded in size, depth and number of parts. The
-// work of a check is computed before it is done. References never leave their document.
+// Schemas and values may be hostile. Both are bounded in size, depth and number of parts. The work
+// of a check is computed before the check begins. References never leave their document.
 // docs/reference/schema.md describes the rules and the limits.
 package schema

@@ -10,7 +10,7 @@ import (
 // oldDraft is the older of the two dialects.
 const oldDraft = "json-schema.org/draft-07/schema"
 
-// drafts are the dialects that "$schema" may name.
+// drafts lists the dialects that "$schema" may name.
 var drafts = []string{
 	"json-schema.org/draft/2020-12/schema", oldDraft,
 }
@@ -50,7 +50,7 @@ func checkDialect(document *node) error {
 	return nil
 }
 
-// draftName returns the name of a dialect without the parts of the address that vary.
+// draftName returns the address of a dialect without the parts that vary.
 func draftName(address string) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(address, "http://"), "https://")
 	return strings.TrimSuffix(name, "#")
@@ -89,8 +89,8 @@ func checkAnchors(n *node, seen map[string]bool, isTop bool) error {
 	return nil
 }
 
-// knownKeywords are the keywords of 2020-12 and draft-07. A document that uses none of them is a
-// mistake.
+// knownKeywords are the keywords of 2020-12 and draft-07. A document that uses none of these
+// keywords is a mistake.
 var knownKeywords = strings.Fields(`
 	$id $schema $ref $anchor $dynamicRef $dynamicAnchor $vocabulary $comment $defs definitions
 	allOf anyOf oneOf not if then else dependentSchemas dependencies

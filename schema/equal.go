@@ -10,14 +10,14 @@ import (
 // rational returns the exact value of a number.
 func (n *node) rational() *big.Rat {
 	r, ok := new(big.Rat).SetString(n.text)
-	if !ok { // a JSON number always is one
+	if !ok { // cannot happen for a JSON number
 		return new(big.Rat)
 	}
 	return r
 }
 
 // equals reports whether two values are equal in JSON Schema: 1 equals 1.0, and the order of
-// members does not count.
+// members is irrelevant.
 func (n *node) equals(other *node) bool {
 	if n == other {
 		return true
@@ -67,7 +67,7 @@ func findRepeated(items []*node) (pair [2]int, found bool) {
 	return pair, false
 }
 
-// appendKey appends a text that is the same only for equal values.
+// appendKey appends bytes that are the same only for equal values.
 func (n *node) appendKey(b []byte) []byte {
 	switch n.kind {
 	case numberKind:

@@ -59,7 +59,7 @@ func ExampleContract_CheckReply() {
 	// Output: [3,14] [] <nil>
 }
 
-// A description goes into a prompt.
+// A description of a contract is part of a prompt.
 func ExampleContract_Describe() {
 	_, output, err := schema.FromSignature(
 		"question -> answer: str, score: float, sources: list[str]")

@@ -1,20 +1,20 @@
 package schema
 
-// Some work, in applications of a schema.
+// The work of some operations, measured in applications of a schema.
 const (
 	numberWork   = 3  // to read a number
 	multipleWork = 12 // to also divide it
 	compareWork  = 5  // to compare two numbers
-	callWork     = 4  // to check a value on its own
+	callWork     = 4  // to check a value separately
 	formatWork   = 2  // to check the format of 64 bytes
-	// workDepth is the depth of a value at which the error of an application doubles its memory:
-	// the error contains the path.
+	// workDepth is the depth of a value at which the error of an application takes twice the
+	// memory, because the error contains the path.
 	workDepth = 8
 	// maxPairs is the length of an array up to which all pairs of its items are compared.
 	maxPairs = 20
 )
 
-// extraWork is the work of a schema on its own that depends on the kind of the value.
+// extraWork is the part of a schema's own work that depends on the kind of the value.
 type extraWork struct {
 	numbers int  // for a number, and for each 64 digits
 	members int  // for the members of an enum
@@ -68,7 +68,7 @@ func (n *node) workToCompare() int {
 	return work
 }
 
-// sum returns an upper bound per unit of the value's size.
+// sum returns an upper bound of the extra work per unit of the value's size.
 func (w extraWork) sum() int {
 	sum := w.numbers + w.members + w.nested
 	if w.unique {
@@ -98,7 +98,7 @@ func (s *subschema) workOn(n *node) int {
 	return work
 }
 
-// countNames returns how many member names a schema looks up in each object.
+// countNames returns the number of member names that a schema looks up in each object.
 func (s *subschema) countNames() int {
 	names := len(s.required)
 	for _, d := range s.dependents {

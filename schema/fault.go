@@ -36,8 +36,8 @@ const (
 	nameFault
 )
 
-// fault describes what is wrong with a value. Its message is only built if it is shown: there
-// may be millions of faults.
+// fault describes how a value violates a schema. Its message is built only if it is shown, because
+// there may be millions of faults.
 type fault struct {
 	kind   faultKind
 	s      *subschema
@@ -49,7 +49,7 @@ type fault struct {
 	causes []*fault
 }
 
-// faults collects the faults of one application of a schema.
+// faults collects the faults found in one application of a schema.
 type faults struct {
 	v   *validator
 	s   *subschema

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// regexFormat is the format of patterns. Its violations describe what is wrong with the pattern.
+// regexFormat is the format of patterns. Its violations describe the mistake in the pattern.
 const regexFormat = "regex"
 
 // formats are the formats that are checked. A time may omit the offset from UTC, and a date-time
@@ -70,18 +70,18 @@ var isDateTime = hasLayout(
 	"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999",
 	"2006-01-02T15:04", "2006-01-02 15:04")
 
-// isPattern reports whether a text is a regular expression permitted in a schema.
+// isPattern reports whether a string is a regular expression permitted in a schema.
 func isPattern(text string) bool {
 	_, err := compilePattern(text)
 	return err == nil
 }
 
-// isDuration reports whether a text is a duration as RFC 3339 defines it.
+// isDuration reports whether a string is a duration as defined by RFC 3339.
 func isDuration(text string) bool {
 	return durationText.MatchString(text) && text != "P" && !strings.HasSuffix(text, "T")
 }
 
-// isPeriod reports whether a text consists of two times, or of a time and a duration.
+// isPeriod reports whether a string consists of two times, or of a time and a duration.
 func isPeriod(text string) bool {
 	start, end, isTwo := strings.Cut(text, "/")
 	if !isTwo {
@@ -100,7 +100,7 @@ func isIPv6(text string) bool {
 	return err == nil && address.Is6() && address.Zone() == ""
 }
 
-// isHostname reports whether a text is a name as RFC 1123 defines it.
+// isHostname reports whether a string is a host name as defined by RFC 1123.
 func isHostname(text string) bool {
 	text = strings.TrimSuffix(text, ".")
 	if len(text) > 253 {
@@ -114,7 +114,7 @@ func isHostname(text string) bool {
 	return true
 }
 
-// isEmail reports whether a text is an address as RFC 5321 defines it.
+// isEmail reports whether a string is an email address as defined by RFC 5321.
 func isEmail(text string) bool {
 	at := strings.LastIndexByte(text, '@')
 	if at < 0 || at > 64 || len(text) > 254 {
@@ -134,7 +134,7 @@ func isEmail(text string) bool {
 	return isSix && isIPv6(six) || isIPv4(literal)
 }
 
-// parseAddress parses an address, whose host may be a name or an IP address.
+// parseAddress parses a URL, whose host may be a name or an IP address.
 func parseAddress(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -156,7 +156,7 @@ func isURIReference(text string) bool {
 	return ok && !strings.Contains(text, `\`)
 }
 
-// isURITemplate reports whether a text becomes a reference once its variables have values.
+// isURITemplate reports whether a string becomes a URI reference once its variables have values.
 func isURITemplate(text string) bool {
 	text = uriVariable.ReplaceAllString(text, "x")
 	return !strings.ContainsAny(text, "{}") && isURIReference(text)

@@ -114,7 +114,8 @@ func FuzzCheckReply(f *testing.F) {
 	})
 }
 
-// FuzzRepair: what is repaired is JSON, and JSON stays the same value.
+// FuzzRepair checks that a repaired text is JSON, and that the repair of JSON does not change its
+// value.
 func FuzzRepair(f *testing.F) {
 	addAll(f, `{'a': True, b: [1,], /* x */ "c": "it's"}`, `[1, 2]`, `{"a": "\u00e9", "b": {"c": null}}`,
 		"{“a”: 'b\n'}")

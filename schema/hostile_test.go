@@ -159,8 +159,8 @@ func patterns(n int) string {
 	return b.String()
 }
 
-// Checking a recursive union takes time exponential in the depth of a value: each level is
-// examined once for each alternative.
+// recursiveUnion is a schema whose check takes time exponential in the depth of a value, because
+// each level is examined once for each alternative.
 const recursiveUnion = `{"$ref":"#/$defs/e","$defs":{"e":{"anyOf":[` +
 	`{"type":"object","properties":{"op":{"const":"add"},"l":{"$ref":"#/$defs/e"},` +
 	`"r":{"$ref":"#/$defs/e"}},"required":["op","l","r"]},` +
@@ -253,7 +253,7 @@ func TestHostileWork(t *testing.T) {
 	}
 }
 
-// enumerate returns n texts in a format, each with its number.
+// enumerate returns n strings in a format, each with its number, joined by commas.
 func enumerate(n int, format string) string {
 	all := make([]string, n)
 	for i := range all {
@@ -262,7 +262,8 @@ func enumerate(n int, format string) string {
 	return strings.Join(all, ",")
 }
 
-// TestMillionsOfErrorsBecomeAFewViolations: they are the first ones by path.
+// TestMillionsOfErrorsBecomeAFewViolations checks that the reported violations are the first ones
+// by path.
 func TestMillionsOfErrorsBecomeAFewViolations(t *testing.T) {
 	skip.Short(t, "it counts millions of errors")
 	for name, c := range map[string]struct{ schema, value, first string }{
@@ -322,8 +323,8 @@ func TestHonestWork(t *testing.T) {
 	}
 }
 
-// TestAReplyThatIsNotReadToItsEndHasNoValue: the last value of a reply counts, and it is unknown if
-// the end is not read.
+// TestAReplyThatIsNotReadToItsEndHasNoValue checks that a reply has no value if its end is not
+// read, because the last value is the answer.
 func TestAReplyThatIsNotReadToItsEndHasNoValue(t *testing.T) {
 	c, err := Parse(json.RawMessage(`{"type":"object","required":["n"]}`))
 	if err != nil {
@@ -335,8 +336,9 @@ func TestAReplyThatIsNotReadToItsEndHasNoValue(t *testing.T) {
 	}
 }
 
-// TestABlockThatTheProseBehindItContradictsIsNoValue: a model that corrects itself means the
-// later value, while prose before the block may quote an example.
+// TestABlockThatTheProseBehindItContradictsIsNoValue checks that a different value after a block
+// rules the block out, because a model that corrects itself means the later value. Prose before the
+// block may quote an example.
 func TestABlockThatTheProseBehindItContradictsIsNoValue(t *testing.T) {
 	c, err := Parse(json.RawMessage(`{"type":"object","required":["n"]}`))
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestKeywords runs a table of the keywords of 2020-12 and draft-07. Values are validated
-// without coercion.
+// TestKeywords runs a table of the keywords of 2020-12 and draft-07. It validates values without
+// coercion.
 func TestKeywords(t *testing.T) {
 	text, err := os.ReadFile("testdata/keywords.txt")
 	if err != nil {

@@ -16,7 +16,7 @@ type metaschema struct {
 	root *subschema
 }
 
-// There is one for each dialect. The metaschema of 2020-12 has all vocabularies in one document.
+// The metaschemas of the dialects. That of 2020-12 has all vocabularies in one document.
 var (
 	newMetaschema = &metaschema{file: "metaschema/2020-12.json"}
 	oldMetaschema = &metaschema{file: "metaschema/draft-07.json"}
@@ -41,7 +41,7 @@ func (m *metaschema) compile() *subschema {
 	return m.root
 }
 
-// checkByMetaschema returns why a part of a document is not a schema.
+// checkByMetaschema returns the reason why a part of a document is not a schema, or nil.
 func checkByMetaschema(n, document *node) error {
 	meta := newMetaschema
 	if isOldDraft(document) {

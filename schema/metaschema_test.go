@@ -23,7 +23,8 @@ func TestTheMetaschemasAreSchemas(t *testing.T) {
 	}
 }
 
-// TestWrongKeywordsAreFound: the error names their place, even in parts that no keyword reads.
+// TestWrongKeywordsAreFound checks that errors name the place of a wrong keyword, even in parts
+// that no keyword refers to.
 func TestWrongKeywordsAreFound(t *testing.T) {
 	const old = `"$schema":"http://json-schema.org/draft-07/schema#",`
 	for document, want := range map[string]string{
@@ -38,7 +39,7 @@ func TestWrongKeywordsAreFound(t *testing.T) {
 		`{"$ref":"#/examples/0","examples":[{"type":"x"}]}`:        "$.type: ",
 		`{` + old + `"items":[{"type":"x"}]}`:                      "$.items",
 		`{` + old + `"dependencies":{"a":[1]}}`:                    "$.dependencies.a[0]: must be string, is number",
-		`{` + old + `"prefixItems":3,"$defs":{"a":{"type":"x"}}}`:  "", // it knows neither
+		`{` + old + `"prefixItems":3,"$defs":{"a":{"type":"x"}}}`:  "", // unknown to draft-07
 		`{"dependencies":{"a":["b"]},"definitions":{"b":{}}}`:      "", // 2020-12 keeps them
 		`{"dependentRequired":{"a":{"type":"integer"}}}`:           "$.dependentRequired.a: must be array, is object",
 		`{"type":"integer","additionalItems":3,"default":{"a":1}}`: "",

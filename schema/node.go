@@ -34,7 +34,7 @@ type node struct {
 	// own is 1, plus 1 for each 64 bytes of the text or the keys, or for each 64 digits of a
 	// number when written out. size is the sum of own over this value and all values in it.
 	own, size int
-	height    int // how deep arrays and objects are nested in it
+	height    int // depth to which arrays and objects are nested in it
 }
 
 var (
@@ -92,7 +92,7 @@ func newObject(keys []string, kids []*node) *node {
 	return n
 }
 
-// fewKeys is how many keys of an object are compared one by one to find a member.
+// fewKeys is the maximum number of keys that are compared one by one to find a member.
 const fewKeys = 8
 
 // add appends a member to an object that is being read.
@@ -189,7 +189,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
 }
 
-// clip shortens a text for a message to the given number of bytes.
+// clip shortens a string for a message to the given number of bytes.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text

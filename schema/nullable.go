@@ -2,12 +2,12 @@ package schema
 
 import "slices"
 
-// dataKeywords have values in them, not schemas.
+// dataKeywords lists the keywords that contain values, not schemas.
 var dataKeywords = []string{"const", "enum", "default", "example", "examples"}
 
-// rewriteNullable replaces OpenAPI 3.0's "nullable": true next to a "type" with JSON Schema's own
-// words: null is one of the types, and one of the values of "enum". It returns n itself if there is
-// nothing to replace.
+// rewriteNullable replaces OpenAPI 3.0's "nullable": true next to a "type" with JSON Schema's
+// equivalent: null becomes one of the types, and one of the values of "enum". It returns n itself
+// if there is nothing to replace.
 func rewriteNullable(n *node) *node {
 	if len(n.kids) == 0 {
 		return n

@@ -13,8 +13,8 @@ import (
 // maxDigits bounds the literal of a number. The largest float64 has 309 digits.
 const maxDigits = 400
 
-// checkNumber returns why a literal is rejected, or "" if it is valid. The bound on the exponent
-// matters: 1e-999999999 as an exact fraction would fill the memory.
+// checkNumber returns the reason for rejecting a literal, or "" if it is valid. It bounds the
+// exponent because 1e-999999999 as an exact fraction would fill the memory.
 func checkNumber(literal string) string {
 	if isShortDecimal(literal) {
 		return ""
@@ -35,12 +35,12 @@ func checkNumber(literal string) string {
 	return ""
 }
 
-// sizeOfNumber returns the size of a number within a value: see node. Its exponent is within the
-// bounds of checkNumber.
+// sizeOfNumber returns the size of a number within a value: see node. The literal must have passed
+// checkNumber, which bounds the exponent.
 func sizeOfNumber(literal string) int {
 	digits := len(literal)
 	if at := strings.IndexAny(literal, "eE"); at >= 0 {
-		exponent, _ := strconv.Atoi(literal[at+1:]) // or the schema has it, and it is within the bounds, too
+		exponent, _ := strconv.Atoi(literal[at+1:]) // numbers of schemas are within the bounds, too
 		digits += max(exponent, -exponent)
 	}
 	return 1 + digits/64
@@ -81,8 +81,8 @@ var (
 	numberText  = lazyregexp.New(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 )
 
-// parseNumber returns the JSON literal of a number in a text. It returns false for a number that
-// is out of range, or is not an integer although one is required.
+// parseNumber returns the JSON literal of the number in a string. It returns false for a number
+// that is out of range, or is not an integer although one is required.
 func parseNumber(text string, wantInteger bool) (literal string, ok bool) {
 	if checkNumber(strings.TrimPrefix(text, "+")) != "" {
 		return "", false
@@ -101,7 +101,7 @@ func parseNumber(text string, wantInteger bool) (literal string, ok bool) {
 	return repairLiteral(text), true
 }
 
-// repairLiteral keeps a number as written, except for what JSON does not allow: a plus sign,
+// repairLiteral keeps a number as written, except for forms that JSON does not allow: a plus sign,
 // leading zeros, and a point without digits on both sides.
 func repairLiteral(text string) string {
 	sign, digits := "", strings.TrimPrefix(text, "+")

@@ -13,7 +13,8 @@ const (
 	maxPrograms = 50_000 // instructions of all patterns in a document
 )
 
-// pattern is a regular expression, compiled by Go's engine, which is linear in the text.
+// pattern is a regular expression, compiled by Go's engine, whose matching takes time linear in the
+// input.
 type pattern struct {
 	*regexp.Regexp
 
@@ -72,8 +73,8 @@ func translatePattern(pattern string) string {
 	return b.String()
 }
 
-// writeEscape writes the escape sequence whose character after the backslash begins the text. It
-// returns how many further characters belong to it.
+// writeEscape writes an escape sequence; text begins after its backslash. It returns the number of
+// further characters in the sequence.
 func writeEscape(b *strings.Builder, text string) int {
 	switch {
 	case text[0] == 'u' && len(text) > 4 && isHex(text[1:5]):
@@ -93,7 +94,7 @@ func writeEscape(b *strings.Builder, text string) int {
 	return 0
 }
 
-// isHex reports whether a text consists of hexadecimal digits.
+// isHex reports whether a string consists of hexadecimal digits.
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
 
 // isLetter reports whether a byte is an ASCII letter.

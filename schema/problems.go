@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// problem is a violation in parts.
+// problem is a violation that has not been formatted yet.
 type problem struct {
 	path    []string
 	message string
@@ -36,17 +36,18 @@ func newFixedProblem(e *fault, want string) problem {
 	return p
 }
 
-// flattener turns faults into problems. There may be millions, but the reader sees only the
-// first.
+// flattener turns faults into problems. There may be millions of faults, but only the first
+// problems are shown.
 type flattener struct {
-	left    int  // how many more problems may be made
-	isShort bool // faults were left out
+	left    int  // number of problems that may still be created
+	isShort bool // some faults were left out
 }
 
 const (
-	// maxProblems is the number of problems that a flattener makes.
+	// maxProblems is the maximum number of problems that a flattener creates.
 	maxProblems = 20_000
-	// maxCauses is how many causes of a fault count; the first by path.
+	// maxCauses is the maximum number of causes of a fault that are considered, the first ones by
+	// path.
 	maxCauses = 50 * maxViolations
 )
 
@@ -69,8 +70,7 @@ func (f *flattener) flatten(e *fault) []problem {
 	return problems
 }
 
-// explain returns the problems of a fault that has no faults below it, except for those of
-// names.
+// explain returns the problems of a fault whose only causes, if any, are faults of member names.
 func (f *flattener) explain(e *fault) []problem {
 	switch e.kind {
 	case typeFault:
@@ -102,8 +102,8 @@ func (f *flattener) flattenAll(faults []*fault) []problem {
 	return all
 }
 
-// firstOf returns up to most elements that come first in an order; they are sorted if there are
-// more.
+// firstOf returns the first elements in an order, at most the given number. It sorts them only if
+// there are more.
 func firstOf[T any](all []T, most int, compare func(a, b T) int) []T {
 	if len(all) <= most {
 		return all
@@ -128,8 +128,8 @@ func firstOf[T any](all []T, most int, compare func(a, b T) int) []T {
 	return kept
 }
 
-// explainMembers describes what is wrong with the members that a fault names, or returns "" if
-// the fault does not concern members.
+// explainMembers describes the mistake in the members that a fault names, or returns "" if the
+// fault does not concern members.
 func (f *flattener) explainMembers(e *fault) string {
 	switch e.kind {
 	case requiredFault:
@@ -160,7 +160,7 @@ func (f *flattener) memberProblems(e *fault, message string) []problem {
 	return problems
 }
 
-// explainValue describes what is wrong with a value as a whole.
+// explainValue describes the mistake in a value as a whole.
 func explainValue(e *fault) string {
 	s, got := e.s, formatValue(e.n)
 	switch e.kind {
@@ -192,8 +192,8 @@ func explainValue(e *fault) string {
 	return explainBound(e)
 }
 
-// explainCount describes which bound on a count a value violates, or returns "" if it is a
-// different fault.
+// explainCount describes which bound on a count a value violates, or returns "" for a different
+// fault.
 func explainCount(e *fault) string {
 	s, n := e.s, e.n
 	explain := func(word string, want, got int, what string) string {
@@ -246,14 +246,14 @@ func explainBound(e *fault) string {
 type alternatives struct {
 	depth int // steps from the root to the value
 	wants []string
-	got   string      // why an alternative of the right type does not fit
-	hints []string    // why an alternative of the right type does not fit
+	got   string      // the type of the value
+	hints []string    // why alternatives of the right type do not fit
 	meant [][]problem // the problems of alternatives that may have been meant
 }
 
 // flattenAlternatives returns the problems of a value that fits none of several schemas. An
-// alternative with a different type or tag was not meant. If a single one remains, its problems
-// are returned.
+// alternative with a different type or tag was not meant. If a single alternative remains, the
+// function returns its problems.
 func (f *flattener) flattenAlternatives(e *fault) []problem {
 	a := alternatives{depth: len(e.path)}
 	for _, cause := range e.causes {
@@ -278,7 +278,7 @@ func (f *flattener) flattenAlternatives(e *fault) []problem {
 	return []problem{newProblem(e, "fits none of the alternatives: %s", hints)}
 }
 
-// add files the problems of one alternative.
+// add sorts the problems of one alternative into a's fields.
 func (a *alternatives) add(branch []problem) {
 	first := branch[0]
 	isOtherType := len(branch) == 1 && first.want != nil && len(first.path) == a.depth
@@ -296,8 +296,8 @@ func (a *alternatives) add(branch []problem) {
 	}
 }
 
-// hint returns why an alternative was not meant, or else what is wrong first. Its path begins at
-// the value.
+// hint returns the reason why an alternative was not meant, or otherwise its first problem. The
+// path in the hint begins at the value.
 func (a *alternatives) hint(branch []problem) string {
 	first := branch[0]
 	if i := slices.IndexFunc(branch, func(p problem) bool { return p.isFixed }); i >= 0 {

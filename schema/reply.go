@@ -13,22 +13,22 @@ import (
 
 const (
 	maxCandidates = 16      // values tried in one reply
-	maxScan       = 8 << 20 // bytes searched for them
+	maxScan       = 8 << 20 // bytes searched for values
 )
 
 // CheckReply finds the value in the text of a model's reply and checks it.
 //
-// If the contract admits text and nothing with members, the value is the whole reply. Otherwise it
-// is the first of the following that meets the contract: the whole reply as JSON; the last fenced
-// block, then the previous one; the last JSON object or array in the prose; and for a bool, a
-// number or an enumeration also the reply or its last line as plain words ("Answer: yes."). These
-// have no value: prose with several different valid values, code that continues to use them, and a
-// fenced block that later prose contradicts. An object with a single member called value, answer or
-// result stands for that member if the contract does not require an object. JSON with the slips of
-// models, such as comments or Python's words, is repaired where it has one meaning. The contract's
-// own document is not a value.
+// If the contract admits strings but no arrays or objects, the value is the whole reply. Otherwise
+// it is the first of the following that meets the contract: the whole reply as JSON; the last
+// fenced block, then the previous one; the last JSON object or array in the prose; and for a bool,
+// a number or an enumeration also the reply or its last line as plain words ("Answer: yes."). The
+// following have no value: prose with several different valid values, code that continues to use
+// its values, and a fenced block that later prose contradicts. An object with a single member
+// called value, answer or result stands for that member if the contract does not require an object.
+// JSON with typical slips of models, such as comments or Python's True and None, is repaired if it
+// has only one meaning. The contract's own document is not a value.
 //
-// If no candidate meets the contract, the violations are those of the first. Without any
+// If no candidate meets the contract, the violations are those of the first candidate. Without any
 // candidate, a single violation reports that.
 func (c *Contract) CheckReply(
 	text string,
@@ -41,8 +41,8 @@ func (c *Contract) CheckReply(
 }
 
 // CheckReplyAll is [Contract.CheckReply] but returns every value in the reply that meets the
-// contract, the likeliest first. The same value may appear twice. It is for callers that must
-// know whether a model quotes a value that is not its own. A reply with too many values is a
+// contract, the likeliest first. The same value may appear twice. It is for callers that must find
+// out whether a model quotes a value that is not its own. A reply with too many values is a
 // violation.
 func (c *Contract) CheckReplyAll(
 	text string,
@@ -50,8 +50,8 @@ func (c *Contract) CheckReplyAll(
 	return c.checkReply(text, maxCandidates)
 }
 
-// checkReply returns the first values of a reply that meet the contract, at most limit, or else
-// what is wrong with the reply.
+// checkReply returns the first values of a reply that meet the contract, at most limit, or
+// otherwise the violations of the reply.
 func (c *Contract) checkReply(
 	text string, limit int,
 ) (values []json.RawMessage, violations []Violation, err error) {
@@ -107,22 +107,22 @@ func (c *Contract) checkReply(
 	return nil, violations, nil
 }
 
-// isDocument reports whether a value is the contract's document or has its properties, as a model
-// writes that repeats the schema instead of filling it in.
+// isDocument reports whether a value is the contract's document or has its properties, as happens
+// if a model repeats the schema instead of filling it in.
 func (c *Contract) isDocument(value *node) bool {
 	if value.kind != objectKind || c.document.kind != objectKind || len(c.document.keys) == 0 {
 		return false
 	}
 	properties := c.document.member("properties")
 	if properties != nil && properties.member("properties") != nil {
-		return false // the contract is of schemas
+		return false // the contract describes schemas
 	}
 	given := value.member("properties")
 	return value.equals(c.document) || properties != nil && given != nil && given.equals(properties)
 }
 
-// isOneOfSeveral reports whether a value, the candidate at a position, is accompanied by another
-// one that meets the contract: in the prose, or after the last fence if it comes from a block.
+// isOneOfSeveral reports whether there is another value that meets the contract next to the
+// candidate at a position: in the prose, or after the last fence if the candidate is from a block.
 func (c *Contract) isOneOfSeveral(
 	value json.RawMessage, k candidates, at int, left *int,
 ) (bool, error) {
@@ -153,7 +153,7 @@ func wholeViolation(message string) []Violation {
 type candidates struct {
 	wants typeSet
 	found []*node
-	// places distinguish the candidates in the prose, from 1. For all others, it is 0.
+	// places numbers the candidates in the prose, from 1. It is 0 for all other candidates.
 	places []int
 	place  int
 	behind int // the last place of a candidate after the last fence
@@ -195,14 +195,14 @@ func (c *Contract) findCandidates(text string) candidates {
 	return k
 }
 
-// codeFence matches a fenced block of code in a language. Values in it do not belong to the
-// reply.
+// codeFence matches a fenced block of code in a language. Values in such a block are not values of
+// the reply.
 var codeFence = lazyregexp.New("(?is)(?:^|\n)[ \t]*(?:```+|~~~+)[ \t]*" +
 	"(?:repl|python3?|py|ipython|tool_code|go|golang|javascript|js|typescript|ts|" +
 	"bash|sh|shell|sql|r|ruby|java|c|cpp|rust)\\b[^\n]*\n.*?" +
 	"(?:\n[ \t]*(?:```+|~~~+)[ \t]*(?:\n|$)|$)")
 
-// addJSON adds a text as a JSON value, if it is one or almost one.
+// addJSON adds the value of a text that is JSON or almost JSON.
 func (k *candidates) addJSON(text string) {
 	n, err := decode([]byte(text), valueBounds)
 	if err != nil && text != "" && strings.IndexByte("{[", text[0]) >= 0 {
@@ -234,7 +234,7 @@ func (k *candidates) add(n *node) {
 // wrapper is the name under which [Contract.Strict] wraps a value that is not an object.
 const wrapper = "value"
 
-// unwrapValue returns the only member of an object if its name identifies it as the value, and
+// unwrapValue returns the only member of an object if its name identifies it as the value,
 // otherwise the object.
 func unwrapValue(n *node) *node {
 	if n.kind == objectKind && len(n.keys) == 1 {
@@ -246,8 +246,8 @@ func unwrapValue(n *node) *node {
 	return n
 }
 
-// findFences returns the contents of the last fenced blocks, the very last first. A block ends
-// at the next line that is only a fence.
+// findFences returns the contents of the last fenced blocks, beginning with the very last. A block
+// ends at the next line that is only a fence.
 func findFences(text string) []string {
 	var blocks []string
 	begin, at := -1, 0 // positions of the open block and of the line
@@ -275,9 +275,9 @@ func appendLast[T any](items []T, item T) []T {
 	return items
 }
 
-// findEmbedded returns the objects and arrays in a text, the last first. It tries each bracket
-// that is not inside a value found earlier. After maxScan bytes it gives up and returns none,
-// because the last value is then unknown.
+// findEmbedded returns the objects and arrays in a text, beginning with the last. It tries each
+// bracket that is not inside a value found earlier. If it has to read more than maxScan bytes, it
+// returns none, because the last value is then unknown.
 func findEmbedded(text string) []*node {
 	var found []embedded
 	scanned := 0
@@ -337,7 +337,7 @@ func (e embedded) isUsed(text string) bool {
 	return len(name) == 2 && regexp.MustCompile(`\b`+name[1]+`\b`).MatchString(text[e.end:])
 }
 
-// label matches what models write before an answer.
+// label matches the words that models write before an answer.
 var label = lazyregexp.New(
 	`(?i)^(the )?(final )?(answer|result|value|verdict)( is)?\s*[:=]?\s*`,
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// resource is a schema with its own address: the document, or a part with an "$id".
+// resource is a schema with a separate address: the document, or a part with an "$id".
 type resource struct {
 	node    *node
 	at      string
@@ -20,13 +20,13 @@ type resource struct {
 type home struct {
 	resource *resource
 	at       string
-	// isUnchecked means that the metaschema of the draft ignores the place: nothing has checked
-	// that a schema is there.
+	// isUnchecked means that the metaschema of the draft ignores the place, so nothing has checked
+	// that it holds a schema.
 	isUnchecked bool
 }
 
-// documentAddress is the address of every document without an "$id". Nothing is ever loaded
-// from it.
+// documentAddress is the address of every document without an "$id". Nothing is ever loaded from
+// this address.
 const documentAddress = "contract://document/schema"
 
 // findResources finds the addresses and anchors in the document.
@@ -64,16 +64,16 @@ func (c *compiler) scan(n *node, at home) error {
 }
 
 var (
-	// schemaKeywords hold a schema, or a list of schemas.
+	// schemaKeywords lists the keywords that hold a schema, or a list of schemas.
 	schemaKeywords = strings.Fields(`
 		not if then else allOf anyOf oneOf items prefixItems additionalItems unevaluatedItems
 		contains additionalProperties unevaluatedProperties propertyNames contentSchema`)
-	// memberKeywords hold an object whose members are schemas.
+	// memberKeywords lists the keywords that hold an object whose members are schemas.
 	memberKeywords = strings.Fields(`
 		$defs definitions properties patternProperties dependentSchemas dependencies`)
 )
 
-// Keywords of one draft that the metaschema of the other ignores.
+// The keywords of each draft that the metaschema of the other draft ignores.
 var (
 	onlyOld = strings.Fields("additionalItems")
 	onlyNew = strings.Fields(`

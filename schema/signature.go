@@ -16,16 +16,16 @@ type Field struct {
 	Contract *Contract
 	// Description is the schema's description of the field. It is often empty.
 	Description string
-	// Required reports that the field may not be left out.
+	// Required reports that the field must not be left out.
 	Required bool
 }
 
 // maxFields bounds the inputs, and the outputs, of a signature.
 const maxFields = 50
 
-// FromSignature reads a signature of named fields with an arrow between inputs and
-// outputs: "question, passage -> answer: str, score: float". A field without a type is a
-// str; the types are those of type text, see [Parse].
+// FromSignature reads a signature of named fields with an arrow between inputs and outputs:
+// "question, passage -> answer: str, score: float". A field without a type is a str; the types are
+// those of type text: see [Parse].
 //
 // The output is always an object with exactly these members, even if there is only one.
 // [Contract.Fields] lists them in order.
@@ -190,8 +190,8 @@ func (c *Contract) Parameters() string {
 	return strings.Join(parts, ", ")
 }
 
-// fitsAnnotation reports whether a description can annotate a parameter: it is short, and no
-// character in it would end the parameter.
+// fitsAnnotation reports whether a description can annotate a parameter, that is, whether it is
+// short and contains no character that would end the parameter.
 func fitsAnnotation(description string) bool {
 	return len(description) <= 60 && !strings.ContainsAny(description, "\n,()[]{}\"'")
 }

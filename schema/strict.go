@@ -14,8 +14,8 @@ import (
 // member "value".
 //
 // The schema may allow more than the contract. Check the reply with [Contract.CheckReply], which
-// also undoes the wrapping and the nulls. The error names what cannot be expressed in this form,
-// such as objects with arbitrary member names.
+// also undoes the wrapping and the nulls. The error names the part that cannot be expressed in this
+// form, such as an object with arbitrary member names.
 func (c *Contract) Strict() (json.RawMessage, error) {
 	strict, err := c.makeStrict()
 	if err != nil {
@@ -80,18 +80,19 @@ func (b *objectBuilder) put(key string, kid *node) {
 func (b *objectBuilder) build() *node { return newObject(b.keys, b.kids) }
 
 var (
-	// keptKeywords stay as they are.
+	// keptKeywords lists the keywords that are kept unchanged.
 	keptKeywords = []string{
 		"type", "enum", "const", "description", "pattern", "minimum", "maximum",
 		"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems",
 	}
-	// impossibleKeywords cannot be left out: the schema would change its meaning.
+	// impossibleKeywords lists keywords that strict servers do not support and that cannot be left
+	// out without changing the schema's meaning.
 	impossibleKeywords = []string{
 		"allOf", "patternProperties", "prefixItems", "$dynamicRef", "additionalItems",
 		"unevaluatedProperties",
 	}
-	// choosingKeywords determine what a value is. A schema without any of them allows
-	// everything.
+	// choosingKeywords lists the keywords that determine the kind of a value. A schema without any
+	// of these allows every value.
 	choosingKeywords = []string{"type", "enum", "const", "$ref", "anyOf"}
 
 	strictFormats = []string{
@@ -176,7 +177,7 @@ func checkStrictRef(target string) error {
 	return nil
 }
 
-// isChoosing reports whether a keyword determines what a value is.
+// isChoosing reports whether a keyword determines the kind of a value.
 func isChoosing(keyword string) bool { return slices.Contains(choosingKeywords, keyword) }
 
 // isObject reports whether a schema requires an object.

@@ -3,8 +3,8 @@ package schema
 import "math/big"
 
 // subschema is one schema of a document: its rules, and the facts about them that checks need,
-// computed once instead of for each value. Absent rules are nil or zero. It does not change
-// after it was compiled.
+// computed once instead of for each value. Absent rules are nil or zero. It does not change after
+// compilation.
 type subschema struct {
 	// node is the schema in the document. It keeps the order of the properties.
 	node *node
@@ -14,7 +14,7 @@ type subschema struct {
 
 	types    typeSet
 	constant *node
-	enum     []*node // not nil if the rule is present
+	enum     []*node // nil without the rule
 	format   string  // a known format
 
 	multipleOf                         *big.Rat
@@ -27,14 +27,14 @@ type subschema struct {
 	minItems, maxItems       *int
 	uniqueItems              bool
 	prefixItems              []*subschema
-	items                    *subschema // for those after prefixItems
+	items                    *subschema // for the items after prefixItems
 	contains                 *subschema
 	minContains, maxContains *int
 	unevaluatedItems         *subschema
 
 	minProperties, maxProperties *int
 	required                     []string
-	requires                     map[string]bool // the same names
+	requires                     map[string]bool // the names in required, as a set
 	properties                   map[string]*subschema
 	patternProperties            []patternRule
 	additionalProperties         *subschema
@@ -47,8 +47,8 @@ type subschema struct {
 	not                  *subschema
 	ifs, then, otherwise *subschema
 
-	// here are the schemas that apply to the same value; below are those that apply to parts of
-	// it.
+	// here holds the schemas that apply to the same value, and below those that apply to parts of
+	// the value.
 	here, below []*subschema
 	weight      int // the work of this schema alone, per value and 64 bytes of its text
 	more        extraWork
@@ -56,7 +56,7 @@ type subschema struct {
 	admitted    typeSet // the types that a valid value can have
 }
 
-// patternRule is one of patternProperties.
+// patternRule is one member of patternProperties.
 type patternRule struct {
 	pattern *pattern
 	sub     *subschema
@@ -150,7 +150,7 @@ func (s *subschema) memberSchemas(name string) []*subschema {
 	return appendPresent(subs, s.unevaluatedProperties)
 }
 
-// description returns the text of the keyword, or "" without it.
+// description returns the value of the keyword "description", or "" without it.
 func (s *subschema) description() string {
 	if text := s.node.member("description"); text != nil && text.kind == textKind {
 		return text.text

@@ -67,7 +67,7 @@ func TestReplies(t *testing.T) {
 	})
 }
 
-// TestHostileReplies reads replies in which a careless search would take minutes.
+// TestHostileReplies checks replies in which a careless search would take minutes.
 func TestHostileReplies(t *testing.T) {
 	skip.Short(t, "it reads many megabytes")
 	skip.UnderRace(t)

@@ -66,9 +66,9 @@ func (t typeSet) names() []string {
 	return names
 }
 
-// admitTypes sets the types that a valid value of a schema can have, as far as types,
-// enumerations, references and alternatives determine them. It ignores the schemas in under,
-// which are being computed.
+// admitTypes sets the types that a valid value of a schema can have, as far as types, enumerations,
+// references and alternatives determine them. It ignores the schemas in under, whose types are
+// being computed.
 func (s *subschema) admitTypes(under map[*subschema]bool) typeSet {
 	if s.admitted != 0 || under[s] {
 		return s.admitted

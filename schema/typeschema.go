@@ -96,7 +96,7 @@ func tupleOf(items []*node) *node {
 		[]*node{newText("array"), newArray(items), isFalse, count, count})
 }
 
-// dictOf returns the schema of a dict. Keys in JSON are always texts.
+// dictOf returns the schema of a dict. Keys in JSON are always strings.
 func dictOf(key, value *node) (*node, error) {
 	var made objectBuilder
 	made.put("type", newText("object"))

@@ -42,11 +42,11 @@ func typeSchema(text string) (json.RawMessage, error) {
 	return made.appendJSON(nil), nil
 }
 
-// typeParser reads type text by recursive descent. A token is a name, a number, a quoted
-// text (with its first quote), "..." or one punctuation mark; "" is the end.
+// typeParser reads type text by recursive descent. A token is a name, a number, a quoted string
+// (with its first quote), "..." or one punctuation mark; "" is the end.
 type typeParser struct {
 	text  string
-	at    int // after the token
+	at    int // position after the token
 	token string
 	bad   string // why the token could not be read
 }
@@ -85,12 +85,12 @@ func (p *typeParser) next() {
 	p.at += size
 }
 
-// isQuoted reports whether a text begins with a quote.
+// isQuoted reports whether a string begins with a quote.
 func isQuoted(text string) bool {
 	return text != "" && (text[0] == '\'' || text[0] == '"')
 }
 
-// tokenSize returns the size of the name, number or punctuation at the beginning of a text.
+// tokenSize returns the size of the name, number or punctuation at the beginning of a string.
 func tokenSize(text string) int {
 	if strings.HasPrefix(text, "...") {
 		return len("...")
@@ -109,7 +109,7 @@ func tokenSize(text string) int {
 	return size
 }
 
-// readQuoted reads a quoted text with Python's simplest escapes.
+// readQuoted reads a quoted string with Python's simplest escapes.
 func (p *typeParser) readQuoted(rest string) {
 	quote, out := rest[0], []byte{rest[0]}
 	for i := 1; i < len(rest); i++ {
@@ -131,7 +131,7 @@ func (p *typeParser) readQuoted(rest string) {
 	p.bad, p.token, p.at = "a quoted text does not end", string(quote), len(p.text)
 }
 
-// unescape returns the character for an escaped one.
+// unescape returns the character that a backslash followed by c stands for.
 func unescape(c byte) (byte, bool) {
 	switch c {
 	case '\\', '\'', '"':

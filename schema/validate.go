@@ -16,8 +16,8 @@ type step struct {
 	isItem bool
 }
 
-// coverage marks the parts of a value that a rule has examined. The nil coverage marks nothing;
-// it is for a value whose unevaluated parts do not matter.
+// coverage marks the parts of a value that a rule has examined. A nil coverage marks nothing; it is
+// for a value whose unevaluated parts are irrelevant.
 type coverage []bool
 
 func (c coverage) add(i int) {
@@ -26,7 +26,7 @@ func (c coverage) add(i int) {
 	}
 }
 
-// fork returns a coverage for a schema that applies to the same value.
+// fork returns an empty coverage of the same value, for another schema.
 func (c coverage) fork() coverage {
 	if c == nil {
 		return nil
@@ -40,7 +40,7 @@ func (c coverage) merge(other coverage) {
 	}
 }
 
-// apply returns what is wrong with a value, or nil if it meets the schema.
+// apply returns the fault of a value, or nil if the value meets the schema.
 func (v *validator) apply(s *subschema, n *node, seen coverage) *fault {
 	if s.always != nil {
 		if *s.always {
@@ -91,7 +91,8 @@ func (v *validator) applyPart(s *subschema, n *node, i int) *fault {
 	return f
 }
 
-// applyHere applies a schema to the same value. If the value fits, its parts count as covered.
+// applyHere applies a schema to the same value. If the value fits, its examined parts are marked in
+// seen.
 func (f *faults) applyHere(s *subschema, seen coverage) *fault {
 	own := seen.fork()
 	one := f.v.apply(s, f.n, own)
@@ -136,7 +137,7 @@ func isMember(n *node, members []*node) bool {
 	return false
 }
 
-// checkRefs applies the schemas that the schema refers to.
+// checkRefs applies the schemas to which the schema refers.
 func (f *faults) checkRefs(seen coverage) {
 	for _, sub := range f.s.refs {
 		f.add(f.applyHere(sub, seen))
@@ -261,7 +262,7 @@ func (f *faults) checkObject(seen coverage) {
 	}
 }
 
-// findMissing returns which of the names an object lacks.
+// findMissing returns those of the names that an object lacks.
 func findMissing(n *node, names []string) (missing []string) {
 	for _, name := range names {
 		if n.member(name) == nil {
@@ -353,7 +354,8 @@ func (f *faults) checkCombined(seen coverage) {
 	}
 }
 
-// checkAnyOf looks for an alternative that fits, and examines all of them if coverage matters.
+// checkAnyOf looks for an alternative that fits, and examines all alternatives if coverage is
+// required.
 func (f *faults) checkAnyOf(seen coverage) {
 	var causes []*fault
 	isFit := false

@@ -20,14 +20,14 @@ type Violation struct {
 func (v Violation) String() string { return v.Path + ": " + v.Message }
 
 const (
-	// maxViolations bounds what one check reports. The last violation states how many more there
-	// are.
+	// maxViolations bounds the violations that one check reports. If there are more, the last one
+	// states how many.
 	maxViolations = 20
 	maxPath       = 200 // bytes
 	maxMessage    = 300 // bytes
 )
 
-// listViolations returns what is wrong, in order and bounded.
+// listViolations returns the violations behind a fault, in order and at most maxViolations.
 func listViolations(found *fault) []Violation {
 	f := flattener{left: maxProblems}
 	problems := f.flatten(found)

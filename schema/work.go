@@ -12,8 +12,9 @@ const (
 var errWork = errors.New("the schema applies its rules to this value too often: " +
 	"make the value smaller, or the schema simpler (fewer recursive alternatives)")
 
-// sumWork computes the totals: each schema's weight plus the weights of all schemas below it. A
-// schema that leads back to itself has no such bound. The schemas in under are being computed.
+// sumWork computes the total of a schema: its weight plus the weights of all schemas below it. A
+// schema that leads back to itself has no such bound. The totals of the schemas in under are being
+// computed.
 func (s *subschema) sumWork(under map[*subschema]bool) int {
 	if s.total > 0 {
 		return s.total
@@ -45,9 +46,9 @@ func (s *subschema) boundWork(n *node) int {
 	return m.measure(s, n, 0)
 }
 
-// workMeter computes the work of a check before it is done. A check is not interrupted midway,
-// and recurring alternatives cost time exponential in the depth of the value. The meter
-// remembers its results, so it takes time proportional to schemas times values.
+// workMeter computes the work of a check before the check begins. A check is never interrupted, and
+// recurring alternatives take time exponential in the depth of the value. The meter caches its
+// results, so its time is proportional to schemas times values.
 type workMeter struct {
 	seen map[visit]int
 }
@@ -59,13 +60,13 @@ type visit struct {
 }
 
 const (
-	// minRemembered is the work below which computing a bound is cheaper than remembering it.
+	// minRemembered is the work below which computing a bound is cheaper than caching it.
 	minRemembered = 64
-	// maxVisits bounds how many results the meter remembers.
+	// maxVisits bounds the number of results that the meter caches.
 	maxVisits = maxWork / 4
 )
 
-// measure returns the work of applying s to n, at a depth of the value.
+// measure returns the work of applying s to n, which is at the given depth of the value.
 func (m *workMeter) measure(s *subschema, n *node, depth int) int {
 	if bound := s.total * n.size * (1 + (depth+n.height)/workDepth); bound < minRemembered {
 		return bound

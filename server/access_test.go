@@ -57,10 +57,10 @@ func (s *tested) upload(key, content string) string {
 	return s.text(got, "id")
 }
 
-// locked configures a server that needs keys.
+// locked configures a server that requires keys.
 func locked(o *Options) { o.Open = false }
 
-// TestTenantsSeeNothingOfOthers sends each request for the resources of another tenant.
+// TestTenantsSeeNothingOfOthers checks that each request for another tenant's resources fails.
 func TestTenantsSeeNothingOfOthers(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	alice, bob := s.key(access.Key{Name: "alice"}), s.key(access.Key{Name: "bob", Scopes: []access.Scope{access.Admin}})
@@ -164,12 +164,12 @@ func TestPagesOfStrangersAreRefused(t *testing.T) {
 		{[]string{"Host", "[::1]"}, 200},
 		{[]string{"Host", "evil.example.org"}, 421}, // a name that resolves to this machine
 		{[]string{"Host", "127.0.0.1.example.org:80"}, 421},
-		{[]string{"Host", ""}, 200}, // the client sends the server's own
+		{[]string{"Host", ""}, 200}, // the client then sends the server's own address
 		{[]string{"Origin", "https://evil.example.org"}, 403},
 		{[]string{"Origin", "null"}, 403},
 		{[]string{"Origin", s.web.URL}, 200},
 		{[]string{"Origin", "https://chat.example.org"}, 200},
-		{[]string{"Sec-Fetch-Site", "cross-site"}, 403}, // such as a picture, which has no origin
+		{[]string{"Sec-Fetch-Site", "cross-site"}, 403}, // such as for a picture, without an origin
 		{[]string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
 		{[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
 		{[]string{"Sec-Fetch-Site", "same-origin"}, 200},
@@ -190,8 +190,8 @@ func TestPagesOfStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNowhere searches everything that the server writes about a request for the key and
-// the question.
+// TestSecretsAreNowhere checks that nothing that the server writes about a request contains the key
+// or the question.
 func TestSecretsAreNowhere(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)
@@ -212,7 +212,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		isOwner := entry.Name() == claimFile // a process of another user learns who uses the folder
+		isOwner := entry.Name() == claimFile // readable, to tell others who uses the folder
 		if info.Mode().Perm()&0o077 != 0 && !isOwner && above.Mode().Perm()&0o077 != 0 {
 			t.Errorf("others can read %s: %v", path, info.Mode())
 		}

@@ -22,7 +22,7 @@ import (
 
 const addition = `print(1 + 1)`
 
-// benchServer starts a server as rlm serve does, with workers.
+// benchServer starts a server with workers, as rlm serve does.
 func benchServer(b *testing.B) *tested {
 	b.Helper()
 	options := inWorkers(b)
@@ -44,7 +44,7 @@ func (s *tested) add(path string) {
 	s.want(s.do("POST", path+"/exec", "", object{"source": addition}), 200, `"stdout":"2\n"`)
 }
 
-// percentile returns a percentile of times in milliseconds.
+// percentile returns a percentile of times, in milliseconds.
 func percentile(times []time.Duration, share float64) float64 {
 	slices.Sort(times)
 	return float64(times[int(share*float64(len(times)-1))].Nanoseconds()) / 1e6
@@ -145,7 +145,7 @@ func BenchmarkIdleSessions(b *testing.B) {
 	var memory float64
 	var times []time.Duration
 	for b.Loop() {
-		time.Sleep(4 * time.Second) // until all are saved
+		time.Sleep(4 * time.Second) // until all sessions are saved
 		memory = memoryOf(b, append(children(b), os.Getpid()))
 		rand.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
 		for _, path := range paths {

@@ -29,9 +29,9 @@ const databaseName = "records/serve.db"
 // Report lists the findings of a check.
 type Report = damage.Report
 
-// Check examines everything in the folder. With repair, it also repairs: it saves the rows of a
-// damaged database, and moves damaged data aside. No server may use the folder then: the error is
-// an [*InUseError].
+// Check examines all data in the folder. If repair is set, it saves the rows of a damaged database,
+// and moves damaged data aside. During a repair, no server must use the folder; otherwise the error
+// is an [*InUseError].
 func (f Folder) Check(
 	ctx context.Context, repair bool, log *slog.Logger,
 ) (*Report, error) {
@@ -66,7 +66,7 @@ type check struct {
 	dir        string
 	q          *damage.Quarantine
 	log        *slog.Logger
-	isDeep     bool // contents are read
+	isDeep     bool // contents are also read
 	isAlone    bool // no server uses the folder
 	auditBytes int64
 	report     *damage.Report
@@ -159,7 +159,7 @@ func (c *check) noteLost(db *sql.DB, found *dbfile.Findings) error {
 	})
 }
 
-// mayLackLogs reports whether rows of the logs of sessions may be lost.
+// mayLackLogs reports whether rows of session logs may be lost.
 func mayLackLogs(found *dbfile.Findings) bool {
 	return found.AreMoreLost || found.IsAnyOld || found.LostChanges > 0 ||
 		slices.ContainsFunc(slices.Concat(found.Lost, found.Old), func(row dbfile.LostRow) bool {
@@ -167,7 +167,7 @@ func mayLackLogs(found *dbfile.Findings) bool {
 		})
 }
 
-// namesOf returns the names under which requests ask for a lost row.
+// namesOf returns the names by which requests refer to a lost row.
 func namesOf(row *dbfile.LostRow) (names []string) {
 	if row.Table == "contents" || row.Table == "lost" {
 		return nil // the file of a content may still exist
@@ -182,7 +182,7 @@ func namesOf(row *dbfile.LostRow) (names []string) {
 	return names
 }
 
-// contents checks everything to which the rows of the database refer.
+// contents checks all files to which the rows of the database refer.
 func (c *check) contents(db *sql.DB) error {
 	kept, err := contents.Look(c.ctx, db, c.dir, c.isAlone && c.q != nil, c.log)
 	if err != nil {
@@ -237,7 +237,7 @@ func (c *check) events(db *sql.DB) error {
 const healWait = 5 * time.Second
 
 // heal checks whether the databases are intact, and saves the rows of damaged ones, so that a
-// server can serve all that is whole. It logs what is damaged. The caller holds the claim.
+// server can serve all intact data. It logs the damage. The caller holds the claim.
 func heal(ctx context.Context, dir string, auditBytes int64, log *slog.Logger) error {
 	isMissing := records.IsMissing(dir)
 	isDamaged := isMissing
@@ -294,11 +294,11 @@ func verify(ctx context.Context, path string, log *slog.Logger) error {
 	return errors.Join(dbfile.Verify(path), hold.Close())
 }
 
-// maxNamed is the maximum number of contents that a start names individually.
+// maxNamed is the maximum number of damaged contents that a starting server names individually.
 const maxNamed = 20
 
-// nameMissing reports contents that are missing or have the wrong size. Their owners are served
-// without them.
+// nameMissing reports contents that are missing or have the wrong size. The server serves their
+// owners without them.
 func nameMissing(
 	ctx context.Context, kept *contents.Contents, dir string, auditBytes int64, log *slog.Logger,
 ) error {

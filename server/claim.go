@@ -17,15 +17,15 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// claim is the right to use a data folder, which one process holds at a time: a server or a
-// repair. It is a lock of the operating system, so it ends with the process, however that ends.
+// claim is the right to use a data folder, which one process holds at a time: a server or a repair.
+// It is a lock of the operating system, so it ends when the process ends, for whatever reason.
 type claim struct {
 	dir  string
 	lock *os.File
 	// before is the previous owner.
 	before owner
-	// isLook reports that the folder is only examined, so the next owner still sees the previous
-	// one.
+	// isLook means that this process only examines the folder, so Close restores the previous
+	// owner.
 	isLook bool
 
 	mu  sync.Mutex
@@ -39,7 +39,7 @@ type owner struct {
 	Since   time.Time `json:"since,omitzero"`
 	Program string    `json:"program,omitempty"` // such as "rlm serve"
 	Address string    `json:"address,omitempty"`
-	// AuditBytes is the size of the audit log as the owner last knew it.
+	// AuditBytes is the last size of the audit log that the owner recorded.
 	AuditBytes int64 `json:"audit_bytes,omitempty"`
 }
 
@@ -47,7 +47,8 @@ type owner struct {
 const serveProgram = "rlm serve"
 
 const (
-	// claimFile is the lock file in a data folder; maxOwner bounds what is read of it, in bytes.
+	// claimFile is the lock file in a data folder; maxOwner is the maximum number of bytes that are
+	// read from it.
 	claimFile = "lock"
 	maxOwner  = 4 << 10
 	ownerSize = 1 << 10 // maximum size of the written text
@@ -131,7 +132,8 @@ func (f Folder) claim(ctx context.Context, program, address string) (*claim, err
 	return c, nil
 }
 
-// openClaim opens the lock file. A process of another user can only read it, which is enough.
+// openClaim opens the lock file. Another user's process can open it only for reading, which is
+// sufficient for the lock.
 func openClaim(path string) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
@@ -143,7 +145,7 @@ func openClaim(path string) (*os.File, error) {
 	return file, err
 }
 
-// readOwner reads who holds the lock, as far as that is known.
+// readOwner returns the owner that the lock file names, or a zero owner if it names none.
 func readOwner(lock *os.File) (o owner) {
 	data, err := io.ReadAll(io.NewSectionReader(lock, 0, maxOwner))
 	if err != nil || json.Unmarshal(data, &o) != nil {
@@ -152,7 +154,7 @@ func readOwner(lock *os.File) (o owner) {
 	return o
 }
 
-// write replaces the owner in the lock file. No lock depends on it.
+// write replaces the owner in the lock file. The lock does not depend on the file's content.
 func (c *claim) write(o owner) {
 	data, err := json.Marshal(o)
 	if err == nil && len(data) < ownerSize {
@@ -173,8 +175,8 @@ func (c *claim) noteAudit(size int64) {
 	}
 }
 
-// auditBytes returns the minimum size of the audit log, in bytes, as far as the last owner knew. A
-// server has a log even if it was killed.
+// auditBytes returns the minimum size of the audit log, in bytes, that the last owner recorded. If
+// the owner was a server, the log is not empty, even if the server was killed.
 func (c *claim) auditBytes() int64 {
 	if c.before.PID > 0 && c.before.Program == serveProgram {
 		return max(c.before.AuditBytes, 1)

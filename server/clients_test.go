@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// saying is a model that answers with a text, and notes what it is asked.
+// saying returns a model that always answers with text, and records its requests.
 func saying(text string, asked *[]llm.Request) llm.Provider {
 	return llm.Func(func(r llm.Request) (llm.Response, error) {
 		if asked != nil {
@@ -29,7 +29,7 @@ func saying(text string, asked *[]llm.Request) llm.Provider {
 
 const respond = "/v1/responses"
 
-// TestAReferenceStandsForAStoredItem sends what AI SDKs send on the second turn: the IDs of items.
+// TestAReferenceStandsForAStoredItem sends the IDs of items, as AI SDKs do on the second turn.
 func TestAReferenceStandsForAStoredItem(t *testing.T) {
 	var asked []llm.Request
 	s := start(t, t.TempDir(), saying("plain answer", &asked), nil)
@@ -58,7 +58,8 @@ func TestAReferenceStandsForAStoredItem(t *testing.T) {
 	s.want(refer(object{"type": "item_reference", "id": secret}), 404, "not found")
 }
 
-// TestReferencesCountTowardsTheMemory sends a small body that stands for gigabytes of pictures.
+// TestReferencesCountTowardsTheMemory sends a small body whose references stand for gigabytes of
+// pictures.
 func TestReferencesCountTowardsTheMemory(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	picture := "data:image/png;base64," + strings.Repeat("AAAA", 150_000)
@@ -74,8 +75,8 @@ func TestReferencesCountTowardsTheMemory(t *testing.T) {
 	s.want(s.do("POST", respond, "", object{"model": "rlm/default", "input": input}), 503, `"code":"busy"`)
 }
 
-// TestWordsAreAnAnswerBesideFunctions checks that a model needs no contract to say something, and
-// that a broken call is no answer.
+// TestWordsAreAnAnswerBesideFunctions checks that a model may answer in prose although the client
+// offers functions, and that a malformed call is no answer.
 func TestWordsAreAnAnswerBesideFunctions(t *testing.T) {
 	s := start(t, t.TempDir(), saying("It is sunny, no call needed.", nil), nil)
 	body := chat("hi")
@@ -90,7 +91,7 @@ func TestWordsAreAnAnswerBesideFunctions(t *testing.T) {
 	s.want(s.do("POST", "/v1/chat/completions", "", body), 502, "contract_broken")
 }
 
-// TestSchemasOfFunctionsArePassedOn uses schemas that this server cannot read.
+// TestSchemasOfFunctionsArePassedOn checks schemas that this server cannot read.
 func TestSchemasOfFunctionsArePassedOn(t *testing.T) {
 	for name, schema := range map[string]object{
 		"look-ahead": {"type": "object", "properties": object{"p": object{"pattern": `^(?!\.).+$`}}},
@@ -131,7 +132,7 @@ func TestCursorIsUnderstood(t *testing.T) {
 	s.want(s.do("POST", "/v1/chat/completions", "", body), 400, "max_output_tokens")
 }
 
-// TestCustomToolsTakeText checks their three forms.
+// TestCustomToolsTakeText checks the three forms of custom tools.
 func TestCustomToolsTakeText(t *testing.T) {
 	var asked []llm.Request
 	s := start(t, t.TempDir(), saying(`{"calls":[{"name":"patch","arguments":"*** Begin"}],"answer":""}`, &asked), nil)
@@ -140,7 +141,7 @@ func TestCustomToolsTakeText(t *testing.T) {
 	body["tools"] = []object{{"type": "custom", "custom": object{"name": "patch"}}}
 	s.want(s.do("POST", "/v1/chat/completions", "", body), 200,
 		`"type":"custom","custom":{"name":"patch","input":"*** Begin"}`)
-	body["tools"] = []object{flat} // as Cursor sends it, which expects functions
+	body["tools"] = []object{flat} // as sent by Cursor, which expects functions
 	s.want(s.do("POST", "/v1/chat/completions", "", body), 200, `"function":{"name":"patch","arguments":"*** Begin"}`)
 
 	got := s.do("POST", respond, "", object{
@@ -154,7 +155,8 @@ func TestCustomToolsTakeText(t *testing.T) {
 	}
 }
 
-// TestTheFirstEventLeavesAtOnce: the model still thinks then, and comments follow the event.
+// TestTheFirstEventLeavesAtOnce checks that the first event and some comments arrive before the
+// model replies.
 func TestTheFirstEventLeavesAtOnce(t *testing.T) {
 	thinking := newHeld(counting(t))
 	s := start(t, t.TempDir(), thinking, nil)
@@ -248,7 +250,8 @@ func TestADirectAnswerIsMadeOnceForAnIdempotencyKey(t *testing.T) {
 	s.want(s.do("GET", respond+"/"+kept, "", nil), 404, "no response")
 }
 
-// TestAFailedAnswerIsNotRepeated: the next request with its Idempotency-Key asks again.
+// TestAFailedAnswerIsNotRepeated checks that, after a failure, the next request with the same
+// Idempotency-Key asks the model again.
 func TestAFailedAnswerIsNotRepeated(t *testing.T) {
 	failed := false
 	s := start(t, t.TempDir(), llm.Func(func(llm.Request) (llm.Response, error) {
@@ -262,7 +265,8 @@ func TestAFailedAnswerIsNotRepeated(t *testing.T) {
 	s.want(s.do("POST", "/v1/chat/completions", "", chat("hi"), "Idempotency-Key", "w"), 200, "Now.")
 }
 
-// TestAConversationKeepsItsItems: it also keeps the responses in it.
+// TestAConversationKeepsItsItems checks that a conversation keeps its items, including those of its
+// responses.
 func TestAConversationKeepsItsItems(t *testing.T) {
 	var asked []llm.Request
 	s := start(t, t.TempDir(), saying("plain answer", &asked), nil)

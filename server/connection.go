@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Connection configures what a program may do that speaks the session protocol over a stream, such
+// Connection configures the rights of a program that uses the session protocol over a stream, such
 // as stdin and stdout: see docs/reference/session-protocol.md.
 type Connection struct {
 	// Version is the version of the serving program.
@@ -30,8 +30,8 @@ type Connection struct {
 	Log    *slog.Logger
 }
 
-// Serve answers a client until the stream ends, then closes its sessions. To end it earlier, close
-// the stream.
+// Serve answers a client until the stream ends, and then closes its sessions. To end it earlier,
+// close the stream.
 func (c Connection) Serve(
 	ctx context.Context, engine *rlm.Engine, in io.Reader, out io.Writer,
 ) error {

@@ -17,7 +17,7 @@ import (
 	runstore "github.com/rlmhq/rlm/store"
 )
 
-// runToEnd starts a run of two turns and returns its path when it has ended.
+// runToEnd starts a run of two turns, waits until it has ended, and returns its path.
 func (s *tested) runToEnd(key string) (id, path string) {
 	s.Helper()
 	made := s.do("POST", "/v1/runs", key, object{"question": "how many?", "contexts": []object{{"text": hay}}})
@@ -165,13 +165,14 @@ func TestOldRunsExpire(t *testing.T) {
 	}
 }
 
-// TestADecisionOfAnotherProcessWakesTheRun decides as rlm runs approve does, while the server runs.
+// TestADecisionOfAnotherProcessWakesTheRun checks that a running server notices a decision of
+// another process, such as rlm runs approve.
 func TestADecisionOfAnotherProcessWakesTheRun(t *testing.T) {
 	dir := t.TempDir()
 	s, sent := startMailing(t, dir, "FINAL(await mail('ann'))")
 	made := s.do("POST", "/v1/runs", "", object{"question": "mail her"})
 	path := "/v1/runs/" + s.text(made, "id")
-	s.do("GET", path+"/events", "", nil) // until it waits
+	s.do("GET", path+"/events", "", nil) // until the run waits
 	if err := s.server.manager.Wake(t.Context()); err != nil {
 		t.Fatal(err)
 	}

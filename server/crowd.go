@@ -12,32 +12,32 @@ import (
 // defaultConnections is the default bound on connections.
 const defaultConnections = 4096
 
-// requestsOf returns the bound on active requests for a bound on connections. The other
+// requestsOf returns the bound on active requests for a bound on connections. The remaining
 // connections wait, and can be closed to make room for new ones.
 func requestsOf(connections int) int { return max(connections-connections/4, 1) }
 
 // crowd is a listener that bounds its connections. When all places are taken, it closes the
-// connection that has waited longest without an active request; its request may be on the way. So
-// slow or idle clients keep no others out.
+// connection that has waited longest without an active request, although a request may be on the
+// way. So slow or idle clients do not keep others out.
 type crowd struct {
 	net.Listener
 	most int
 
 	mu      sync.Mutex
 	all     int
-	waiting *list.List // guests without a request, longest waiting first
+	waiting *list.List // guests without a request; the one that has waited longest is first
 }
 
 func newCrowd(l net.Listener, most int) *crowd {
 	return &crowd{Listener: l, most: most, waiting: list.New()}
 }
 
-// guest is a connection.
+// guest is a connection of a crowd.
 type guest struct {
 	net.Conn
 	crowd *crowd
 
-	// Guarded by the crowd.
+	// The following fields are guarded by crowd.mu.
 	requests int
 	place    *list.Element // among the waiting ones, nil if not waiting
 	isGone   bool
@@ -53,7 +53,7 @@ func (c *crowd) Accept() (net.Conn, error) {
 		if g := c.enter(conn); g != nil {
 			return g, nil
 		}
-		_ = conn.Close() // all others are being answered: the client has to retry
+		_ = conn.Close() // all places have active requests, so the client must retry
 	}
 }
 
@@ -103,7 +103,7 @@ func (g *guest) Close() error {
 	return g.Conn.Close()
 }
 
-// CloseWrite lets package net/http finish an answer before it closes the connection.
+// CloseWrite allows package net/http to finish an answer before it closes the connection.
 func (g *guest) CloseWrite() error {
 	if half, ok := g.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

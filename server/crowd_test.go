@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// listen serves with the limits of a listener until the test ends, and returns the address.
+// listen serves on a bounded listener until the test ends, and returns its address.
 func (s *tested) listen(secure *tls.Config) string {
 	s.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,15 +33,15 @@ func (s *tested) listen(secure *tls.Config) string {
 	return listener.Addr().String()
 }
 
-// slow are the first bytes of stalled clients: nothing, or part of a TLS handshake, of a head or
-// of a body.
+// slow contains the first bytes that stalled clients send: none, or a part of a TLS handshake, of a
+// head or of a body.
 var slow = []string{
 	"", "\x16\x03\x01\x02\x00\x01", "GET /v1/models HTTP/1.1\r\nHost: local",
 	"POST /v1/none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
 }
 
-// TestSlowConnectionsMakeRoom checks that connections without a request keep no others out,
-// whatever their number. Those with a request stay.
+// TestSlowConnectionsMakeRoom checks that connections without a request do not keep others out,
+// whatever their number, and that connections with a request stay.
 func TestSlowConnectionsMakeRoom(t *testing.T) {
 	for name, isSecure := range map[string]bool{"plain": false, "TLS": true} {
 		t.Run(name, func(t *testing.T) { floodSlowly(t, isSecure) })
@@ -65,7 +65,7 @@ func floodSlowly(t *testing.T, isSecure bool) {
 
 	answers := make(chan string, 1)
 	go func() { answers <- post(t, client, scheme+address+"/v1/chat/completions") }()
-	<-model.asked // its connection is the oldest one
+	<-model.asked // the connection of this request is the oldest one
 	for i := range 200 {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
@@ -89,7 +89,7 @@ func floodSlowly(t *testing.T, isSecure bool) {
 	}
 }
 
-// post asks the model to wait, and returns the answer.
+// post sends a request that makes the model wait, and returns the answer.
 func post(t *testing.T, client *http.Client, address string) string {
 	t.Helper()
 	body := `{"model":"rlm/default","messages":[{"role":"user","content":"wait"}]}`
@@ -106,8 +106,8 @@ func post(t *testing.T, client *http.Client, address string) string {
 	return string(text)
 }
 
-// TestRequestsUnderWayAreBounded checks that a tenant may have half of them, and gets an error
-// immediately beyond that.
+// TestRequestsUnderWayAreBounded checks that a tenant may have half of the active requests, and
+// immediately gets an error for any more.
 func TestRequestsUnderWayAreBounded(t *testing.T) {
 	model := newHeld(counting(t))
 	s := start(t, t.TempDir(), model, func(o *Options) {
@@ -128,7 +128,7 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	}
 	<-model.asked
 	for s.do("GET", "/v1/models", greedy, nil).status != 503 {
-		time.Sleep(time.Millisecond) // until all have arrived
+		time.Sleep(time.Millisecond) // until all requests have arrived
 	}
 	got := s.do("GET", "/v1/models", greedy, nil)
 	s.want(got, 503, "6 of them of this tenant")

@@ -25,28 +25,29 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// damagesVariable sets how often the test damages a data folder. By default, it tries a few times.
+// damagesVariable is the environment variable for how often the test damages a data folder. By
+// default, the test does so a few times.
 const damagesVariable = "RLM_DAMAGES"
 
-// filled is a data folder that contains something of each kind.
+// filled describes a data folder that contains items of each kind.
 type filled struct {
-	closed, killed string // data folders: of a server that ended, and of one that was killed
+	closed, killed string // the data folders of a server that ended and of one that was killed
 	keys           []string
 	sessions       []*filledSession
 	files, runs    []string
 	responses      []string
-	owner          map[string]string // the key of each of these
+	owner          map[string]string // the key of each of these items
 	audit          []string          // lines of the audit log
-	values         map[string]string // values of all items, see probe
+	values         map[string]string // the values of all items: see probe
 }
 
-// filledSession is a session with snapshots, each with its value of n.
+// filledSession is a session with snapshots, which map IDs to the value of n.
 type filledSession struct {
 	id, key   string
 	snapshots map[string]string
 }
 
-// fillFolder fills a data folder.
+// fillFolder makes a data folder with items of each kind.
 func fillFolder(t *testing.T) *filled {
 	t.Helper()
 	f := &filled{closed: t.TempDir(), owner: map[string]string{}}
@@ -106,10 +107,10 @@ func (f *filled) addSession(s *tested, i int, key, file string) {
 	f.sessions = append(f.sessions, session)
 }
 
-// The state of an item other than its value.
+// These states replace the value of an item that could not be read.
 const (
-	itemTold = "\x00told"  // an error reports that it is damaged or lost
-	itemGone = "\x00gone " // another error
+	itemTold = "\x00told"  // an error reports that the item is damaged or lost
+	itemGone = "\x00gone " // there was another error
 )
 
 // valueOf returns the body of an answer, or the state of the item.
@@ -125,7 +126,7 @@ func valueOf(got answer) string {
 	return got.body
 }
 
-// probe requests everything, and returns the values by names that begin with the ID.
+// probe requests all items, and returns their values by names that begin with the item's ID.
 func (f *filled) probe(s *tested, dir string) map[string]string {
 	s.Helper()
 	all := map[string]string{}
@@ -165,7 +166,7 @@ func (s *tested) answerOf(path, key string) string {
 	return fmt.Sprint(s.text(got, "answer"), s.text(got, "status"))
 }
 
-// contextOf returns the context of a run, which no request returns.
+// contextOf reads the context of a run from the data folder, because no request returns it.
 func (s *tested) contextOf(id string) string {
 	file, err := s.server.manager.Contents.File(s.Context(), "runs/"+id+"/contexts/0")
 	if errors.Is(err, damage.Err) {
@@ -196,7 +197,7 @@ func (f *filled) probeSession(s *tested, session *filledSession, all map[string]
 	}
 }
 
-// probeRunLogs reads the logs of runs.
+// probeRunLogs adds a digest of each run log to all.
 func (s *tested) probeRunLogs(dir string, runs []string, all map[string]string) {
 	runLogs, err := sqlitestore.OpenReadOnly(Folder(dir).Store())
 	if err != nil {
@@ -226,10 +227,10 @@ func (s *tested) probeRunLogs(dir string, runs []string, all map[string]string) 
 	}
 }
 
-// The ways to damage a file.
+// harms are the ways to damage a file.
 var harms = []string{"flip", "cut", "zero", "delete"}
 
-// harmFile damages a file and returns the bytes that it lost.
+// harmFile damages a file and returns the original bytes of the damaged pages.
 func harmFile(t *testing.T, random *rand.Rand, path, how string) (lost []byte) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -250,7 +251,7 @@ func harmFile(t *testing.T, random *rand.Rand, path, how string) (lost []byte) {
 		end = min(at+1<<(3+random.IntN(11)), len(data))
 	}
 
-	begin, last := at/4096*4096, min((end+4095)/4096*4096, len(data)) // pages of a database
+	begin, last := at/4096*4096, min((end+4095)/4096*4096, len(data)) // whole pages
 	lost = bytes.Clone(data[begin:last])
 	changed := bytes.Clone(data)
 	switch how {
@@ -261,7 +262,7 @@ func harmFile(t *testing.T, random *rand.Rand, path, how string) (lost []byte) {
 	case "zero":
 		clear(changed[at:end])
 	}
-	if bytes.Equal(changed, data) { // they were zeros
+	if bytes.Equal(changed, data) { // the bytes were zero already
 		return nil
 	}
 	if err := os.WriteFile(path, changed, 0o600); err != nil {
@@ -270,7 +271,8 @@ func harmFile(t *testing.T, random *rand.Rand, path, how string) (lost []byte) {
 	return lost
 }
 
-// kindOf returns the kind of a file in a data folder, empty for one that is not damaged.
+// kindOf returns the kind of a file in a data folder, or "" for a file that the test does not
+// damage.
 func kindOf(name string) string {
 	parts := strings.Split(filepath.ToSlash(name), "/")
 	switch last := parts[len(parts)-1]; {
@@ -328,9 +330,10 @@ func (c *damageCount) add(other *damageCount) {
 	c.unserved += other.unserved
 }
 
-// TestADamagedDataFolderIsServed damages a file in a data folder and starts a server. Each item is
-// right, or the client or the log reports its damage. Items outside the file are served. After rlm
-// store check --repair, the folder is whole, and missing items have been reported.
+// TestADamagedDataFolderIsServed damages a file in a data folder and starts a server. It checks
+// that each item is right, or that the client or the log reports its damage, and that items outside
+// the file are served. After rlm store check --repair, the folder must be intact, and missing items
+// must have been reported.
 func TestADamagedDataFolderIsServed(t *testing.T) {
 	tries := 10
 	if testing.Short() {
@@ -423,7 +426,7 @@ func (f *filled) try(t *testing.T, i int) (kind string, c damageCount) {
 	now := f.probe(s, dir)
 	told := s.logs.String()
 	for i := range found.Findings {
-		if found.Findings[i].What == access.AuditFile { // nothing else reads it
+		if found.Findings[i].What == access.AuditFile { // no request reads the log
 			told += found.Findings[i].String() + "\n"
 		}
 	}
@@ -448,7 +451,7 @@ func (f *filled) try(t *testing.T, i int) (kind string, c damageCount) {
 	if err != nil || !again.IsWhole() {
 		t.Errorf("%s: after the repair %v are damaged, %v", what, again, err)
 	}
-	if i%3 != 0 { // nothing has changed since
+	if i%3 != 0 { // the folder has not changed since
 		s = start(t, dir, counting(t), damageOptions)
 		f.judge(t, what+", repaired", name, lost, f.probe(s, dir), told, &c)
 		s.stop()
@@ -462,7 +465,7 @@ func (f *filled) judge(
 ) (hit int) {
 	t.Helper()
 	isDatabase := kindOf(name) == "database"
-	isPart := strings.HasSuffix(name, "serve.db") && len(lost) > 0 && len(lost) <= 20_000 // a part of the database
+	isPart := strings.HasSuffix(name, "serve.db") && len(lost) > 0 && len(lost) <= 20_000 // of the database
 	isAnyOld := strings.Contains(told, "any row may be older") || strings.Contains(told, "the database is missing") ||
 		strings.Contains(told, "rows that nothing names")
 	for item, want := range f.values {
@@ -487,7 +490,7 @@ func (f *filled) judge(
 			continue
 		}
 
-		isHere := strings.Contains(name, id) || strings.Contains(name, other) || // its file
+		isHere := strings.Contains(name, id) || strings.Contains(name, other) || // the item's file
 			isDatabase && (!isPart || bytes.Contains(lost, []byte(id)) || id == "spending") ||
 			strings.HasPrefix(name, "store"+string(filepath.Separator)) && other == "run log" ||
 			other == "variables" && strings.HasPrefix(name, "files") // a context shares the file

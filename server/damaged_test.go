@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// flipIn changes a bit of a file, two thirds from its beginning.
+// flipIn flips a bit of a file, at two thirds of its length.
 func flipIn(t *testing.T, parts ...string) {
 	t.Helper()
 	path := filepath.Join(parts...)
@@ -32,9 +32,9 @@ func flipIn(t *testing.T, parts ...string) {
 	}
 }
 
-// TestADamagedSessionHasAWayOut flips a bit of a saved state. The session reports the damage, and
-// continues from a snapshot, or without variables, which the next result reports. If the state is
-// missing, the session starts without it, and reports that, too.
+// TestADamagedSessionHasAWayOut flips a bit of a saved state. It checks that the session reports
+// the damage, and continues from a snapshot or, as the next result reports, without variables. A
+// session whose state is missing must start without it, and report that, too.
 func TestADamagedSessionHasAWayOut(t *testing.T) {
 	dir := t.TempDir()
 	saved := func(o *Options) { o.Rest = time.Millisecond }
@@ -73,7 +73,7 @@ func TestADamagedSessionHasAWayOut(t *testing.T) {
 	restart(func() { flipIn(t, dir, state) })
 	s.want(s.do("POST", path+"/exec", "", object{"source": "n"}), 409, "damaged")
 	s.want(s.do("POST", path+"/reset", "", nil), 200, id)
-	s.stop() // before the next result
+	s.stop() // before a result reports the loss
 	s = start(t, dir, counting(t), saved)
 	got := s.exec(path, "", "'n' in globals()", "False")
 	s.want(got, 200, `"reason":"The session began again without its variables, because a client asked`)
@@ -98,7 +98,7 @@ func TestADamagedSessionHasAWayOut(t *testing.T) {
 	s.exec(path, "", "1", "1")
 }
 
-// TestADamagedContextCanBeSentAgain checks that the variables of its session are intact.
+// TestADamagedContextCanBeSentAgain checks that the session's variables are then intact.
 func TestADamagedContextCanBeSentAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
@@ -123,7 +123,7 @@ func TestADamagedContextCanBeSentAgain(t *testing.T) {
 	}
 }
 
-// TestADamagedUploadIsRefused also damages it while the server runs, after a first read.
+// TestADamagedUploadIsRefused also damages an upload while the server runs, after a first read.
 func TestADamagedUploadIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
@@ -148,7 +148,8 @@ func TestADamagedUploadIsRefused(t *testing.T) {
 	s.want(s.do("GET", "/v1/files/"+third+"/content", "", nil), 200, "the third file")
 }
 
-// TestDamagedEventsAreSaid damages an event in the middle, and the end of the log.
+// TestDamagedEventsAreSaid checks that damage is reported, to an event in the middle and to the end
+// of the log.
 func TestDamagedEventsAreSaid(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
@@ -169,7 +170,7 @@ func TestDamagedEventsAreSaid(t *testing.T) {
 	if len(got) != len(whole) {
 		t.Fatalf("%d events of %d: %s", len(got), len(whole), got)
 	}
-	last := len(whole) - 3 // after it come the end, and nothing
+	last := len(whole) - 3 // followed by the last event and an empty string
 	for i := range whole {
 		isDamaged := strings.Contains(got[i], fmt.Sprintf("Event %d of this run is damaged", i+1))
 		if wants := i == 2 || i == last; wants != isDamaged || !isDamaged && got[i] != whole[i] {
@@ -179,8 +180,8 @@ func TestDamagedEventsAreSaid(t *testing.T) {
 	s.want(s.do("GET", path, "", nil), 200, `"answer":"200"`)
 }
 
-// TestADamagedDatabaseLosesOnlyItsPage damages the pages with a row in the database. The server
-// starts with all others, and knows what was lost.
+// TestADamagedDatabaseLosesOnlyItsPage damages the database pages that contain a row, and checks
+// that the server starts with all other rows, and reports what was lost.
 func TestADamagedDatabaseLosesOnlyItsPage(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)
@@ -199,7 +200,7 @@ func TestADamagedDatabaseLosesOnlyItsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := map[string]bool{}
-	for at := 0; at < len(data); at += 4096 { // leaves of a table with the file
+	for at := 0; at < len(data); at += 4096 { // leaf pages of a table that contain the file's ID
 		page := data[at : at+4096]
 		if page[0] != 13 || !bytes.Contains(page, []byte("hay.txt")) || !bytes.Contains(page, []byte(files[60])) {
 			continue
@@ -254,7 +255,7 @@ func TestAFolderWithoutItsDatabaseIsNotEmptied(t *testing.T) {
 	}
 }
 
-// TestADataFolderHasOneOwner starts a second server on a folder.
+// TestADataFolderHasOneOwner checks that a second server cannot use the folder.
 func TestADataFolderHasOneOwner(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
@@ -279,7 +280,7 @@ func TestADataFolderHasOneOwner(t *testing.T) {
 	}
 }
 
-// slowForm uploads a file that arrives in parts.
+// slowForm uploads a file whose content arrives in parts.
 func (s *tested) slowForm(key string, content io.Reader) answer {
 	s.Helper()
 	r, w := io.Pipe()
@@ -306,8 +307,8 @@ func (s *tested) slowForm(key string, content io.Reader) answer {
 	return answer{got.StatusCode, got.Header, string(body)}
 }
 
-// TestAQuotaHoldsWhileFilesArrive uploads more at the same time than the key allows, in addition to
-// sessions of the tenant.
+// TestAQuotaHoldsWhileFilesArrive concurrently uploads more than the key's quota, while the tenant
+// also has sessions.
 func TestAQuotaHoldsWhileFilesArrive(t *testing.T) {
 	const quota, size, uploads = 3_000_000, 900_000, 8
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.Open, o.MaxFile, o.MaxBody = false, 4<<20, 4<<20 })

@@ -18,8 +18,8 @@ import (
 // metricName finds the metrics in an expression.
 var metricName = regexp.MustCompile(`\b(?:rlm|process|go)_[a-z0-9_]+`)
 
-// TestTheAlertsAndTheDashboardNameMetricsOfTheServer reads deploy/ and the table of
-// docs/how-to/operations.md.
+// TestTheAlertsAndTheDashboardNameMetricsOfTheServer checks deploy/ and the table of
+// docs/how-to/operations.md against the server's metrics.
 func TestTheAlertsAndTheDashboardNameMetricsOfTheServer(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	m := newMetrics("test")
@@ -136,7 +136,7 @@ func dashboardExpressions(t *testing.T, path string) (all []string) {
 	return all
 }
 
-// metricsTable returns the first cells of the table of metrics.
+// metricsTable returns the first cell of each row in the table of metrics.
 func metricsTable(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -18,17 +18,17 @@ type disk struct {
 
 	mu       sync.Mutex
 	tried    time.Time // time of the last write
-	unusable error     // the reason why that failed
+	unusable error     // why the last write failed, or nil
 }
 
 const (
-	// tryAgain is how long the result of a test write is reused, because anyone may ask.
+	// tryAgain is how long the result of a test write is reused, because anyone may request it.
 	tryAgain = time.Second
-	// keepFree is the number of bytes that must be free, and keepPart, for small disks, the part
-	// of the disk.
+	// keepFree is the number of bytes that must be free; on small disks, the fraction 1/keepPart of
+	// the disk must be free instead.
 	keepFree = 64 << 20
 	keepPart = 20
-	// probeSize is the number of bytes, one page, of a test write.
+	// probeSize is the size of a test write: one page, in bytes.
 	probeSize = 4096
 )
 
@@ -61,7 +61,7 @@ func (d *disk) checkFree() error {
 	return err
 }
 
-// tryWrite writes to an unlinked file.
+// tryWrite writes to an unlinked file in the data folder.
 func (d *disk) tryWrite() error {
 	file, err := os.CreateTemp(d.dir, ".probe-*")
 	if err != nil {

@@ -47,9 +47,9 @@ func fill(t *testing.T, dir string, but int) (free func()) {
 	}
 }
 
-// TestAFullDiskLosesNothing fills the disk of the data folder. Requests that must write get an
-// error that reports this; others succeed. Stored data stays, and what could not be stored is
-// stored once there is space again, even if the server ends first.
+// TestAFullDiskLosesNothing fills the disk of the data folder. It checks that requests that must
+// write get an error with the reason, and that others succeed. Stored data must remain, and other
+// data must be stored once there is space again, even if the server ends first.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	dir := t.TempDir()
 	smalldisk.Mount(t, dir, "size=24m")
@@ -61,7 +61,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 		}), "id")
 	}
 	done := run("how many?")
-	s.do("GET", "/v1/runs/"+done+"/events", "", nil) // until it ends
+	s.do("GET", "/v1/runs/"+done+"/events", "", nil) // until the run ends
 	file := s.upload("", hay)
 	kept := s.open("", object{"name": "kept"})
 	s.exec(kept, "", "n = 7; n", "7")
@@ -77,7 +77,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	}
 	free()
 	free = fill(t, dir, 0)
-	close(model.release) // its next turn cannot be kept
+	close(model.release) // the run's next turn cannot be stored
 	s.do("GET", "/v1/runs/"+waiting+"/events", "", nil)
 
 	big := strings.Repeat("x", 500_000)
@@ -105,7 +105,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 
 	free()
 	s.exec(kept, "", "n += 1; n", "8")
-	for !s.isOver(waiting) { // its end can be stored now
+	for !s.isOver(waiting) { // the end of the run can be stored now
 		time.Sleep(10 * time.Millisecond)
 		if err := s.server.manager.Wake(t.Context()); err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	}
 }
 
-// paid counts the calls of a model. Before, if set, is called before each of them.
+// paid counts the calls of a model. If before is set, it is called before each call.
 type paid struct {
 	llm.Provider
 	calls  atomic.Int64
@@ -182,7 +182,7 @@ func TestAnAnswerWhoseChargeCannotBeRecordedIsNotAsked(t *testing.T) {
 	stream := chat("hi")
 	stream["stream"] = true
 	free := fill(t, dir, 0)
-	for range 200 { // some find space in the file of the database, and are recorded there
+	for range 200 { // some charges still find space in the database file
 		before := model.calls.Load()
 		for path, body := range map[string]any{
 			"/v1/chat/completions": stream, "/v1/responses": response,
@@ -196,7 +196,7 @@ func TestAnAnswerWhoseChargeCannotBeRecordedIsNotAsked(t *testing.T) {
 	}
 	s.want(s.do("POST", "/v1/chat/completions", key, chat("hi")), 507, "disk_full")
 	free()
-	for { // corrects the charges that could not be written
+	for { // until the charges that could not be written are corrected
 		if err := s.server.manager.Wake(t.Context()); err == nil {
 			break
 		}
@@ -252,8 +252,8 @@ func TestAFolderThatCannotBeWrittenIsRefused(t *testing.T) {
 	}
 }
 
-// TestAServerIsNotReadyWhileItsDiskIsFull fills the disk nearly, then completely: the server
-// reports that immediately.
+// TestAServerIsNotReadyWhileItsDiskIsFull fills the disk almost, then completely, and checks that
+// the server reports both immediately.
 func TestAServerIsNotReadyWhileItsDiskIsFull(t *testing.T) {
 	dir := t.TempDir()
 	smalldisk.Mount(t, dir, "size=24m")
@@ -274,7 +274,7 @@ func TestAServerIsNotReadyWhileItsDiskIsFull(t *testing.T) {
 	ready(200, "ready")
 	free = fill(t, dir, 0)
 	ready(503, "disk_full")
-	s.server.disk.tried = time.Time{} // so that it writes, and logs
+	s.server.disk.tried = time.Time{} // so that it writes and logs again
 	ready(503, "disk_full")
 	free()
 	s.server.disk.tried = time.Time{}
@@ -284,7 +284,7 @@ func TestAServerIsNotReadyWhileItsDiskIsFull(t *testing.T) {
 	}
 }
 
-// TestADiskThatCannotBeWrittenIsFound checks a disk that is mounted read-only.
+// TestADiskThatCannotBeWrittenIsFound checks a disk that was mounted read-only.
 func TestADiskThatCannotBeWrittenIsFound(t *testing.T) {
 	dir := t.TempDir()
 	smalldisk.Mount(t, dir, "size=24m")

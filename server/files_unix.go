@@ -16,7 +16,8 @@ func mostFiles() int {
 	return int(min(limit.Cur, math.MaxInt32)) //nolint:gosec // it fits
 }
 
-// freeSpace returns the bytes that are free for this user on a folder's disk, and the disk's size.
+// freeSpace returns the number of bytes that this user may still write to a folder's disk, and the
+// disk's size.
 func freeSpace(dir string) (free, size uint64, err error) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {

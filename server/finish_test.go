@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// priced gives each model of a registry a price, and the same name.
+// priced resolves every name to one model of a registry, and gives it a price.
 type priced struct {
 	*providers.Registry
 	name string
@@ -24,8 +24,8 @@ func (p priced) Resolve(string) (llm.Model, error) {
 	return m, err
 }
 
-// cutReplies starts a server whose model answers with half a text, on one of the wires. The finish
-// reason of each reply is the message.
+// cutReplies starts a server whose model answers with an incomplete text, on one of the wires. The
+// finish reason of each reply is the message that it answers.
 func cutReplies(t *testing.T, wire string, words ...string) *tested {
 	t.Helper()
 	upstream := llmtest.Start(func(llm.Request) (llm.Response, error) {
@@ -51,8 +51,8 @@ func cutReplies(t *testing.T, wire string, words ...string) *tested {
 	})
 }
 
-// TestAnAnswerThatIsNotWholeIsReportedAsSuch: a client gets the reason in the words of its API, not
-// in the words of the model's server.
+// TestAnAnswerThatIsNotWholeIsReportedAsSuch checks that a client receives the finish reason in the
+// terms of its own API, not in those of the model's server.
 func TestAnAnswerThatIsNotWholeIsReportedAsSuch(t *testing.T) {
 	endings := map[string][]string{
 		"length": {
@@ -68,7 +68,7 @@ func TestAnAnswerThatIsNotWholeIsReportedAsSuch(t *testing.T) {
 		},
 		"stop": {"STOP", "end_turn", "eos_token"},
 	}
-	// The signs of each ending, in chat completions and in responses.
+	// signs has a part of the body for each ending, in chat completions and in responses.
 	signs := map[string][2]string{
 		"length":         {`"finish_reason":"length"`, `"incomplete_details":{"reason":"max_output_tokens"}`},
 		"content_filter": {`"finish_reason":"content_filter"`, `"incomplete_details":{"reason":"content_filter"}`},
@@ -100,7 +100,7 @@ func TestAnAnswerThatIsNotWholeIsReportedAsSuch(t *testing.T) {
 	}
 }
 
-// askBoth returns the answers to a message as a chat completion and as a response.
+// askBoth sends a message as a chat completion and as a response, and returns both bodies.
 func (s *tested) askBoth(message string, stream bool) [2]string {
 	s.Helper()
 	chat := s.do("POST", "/v1/chat/completions", "", object{
@@ -111,7 +111,7 @@ func (s *tested) askBoth(message string, stream bool) [2]string {
 	return [2]string{chat.body, response.body}
 }
 
-// TestPiecesThatLookCumulativeReachTheClientOnce: the pieces of a stream may repeat the text before
+// TestPiecesThatLookCumulativeReachTheClientOnce checks streams whose pieces repeat the text before
 // them, or only seem to.
 func TestPiecesThatLookCumulativeReachTheClientOnce(t *testing.T) {
 	const event = `data: {"choices":[{"delta":{"content":%q},"finish_reason":%s}]}` + "\n\n"
@@ -147,7 +147,7 @@ func TestPiecesThatLookCumulativeReachTheClientOnce(t *testing.T) {
 	}
 }
 
-// joined returns the text of the deltas of a stream on any wire.
+// joined returns the text in the deltas of a stream on any wire.
 func joined(stream string) (text string) {
 	for line := range strings.Lines(stream) {
 		data, isData := strings.CutPrefix(line, "data: ")

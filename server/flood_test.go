@@ -27,7 +27,7 @@ func (c *socket) begin(size int) error {
 }
 
 // TestUnfinishedMessagesTogetherAreBounded checks that a tenant's WebSockets together use no more
-// memory than its bodies may, and that others still get theirs.
+// memory than the tenant's request bodies may, and that other tenants still get their share.
 func TestUnfinishedMessagesTogetherAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	greedy, other := s.key(access.Key{Name: "greedy"}), s.key(access.Key{Name: "other"})
@@ -39,12 +39,12 @@ func TestUnfinishedMessagesTogetherAreBounded(t *testing.T) {
 	}
 	for _, c := range all {
 		go func() {
-			_ = c.begin(size)                     // the server may end it
-			_, _, err := c.conn.Read(s.Context()) // until it does
+			_ = c.begin(size)                     // the server may close the connection
+			_, _, err := c.conn.Read(s.Context()) // until the server does
 			ended <- err
 		}()
 	}
-	for range clients - 8<<20/size { // all that do not fit
+	for range clients - 8<<20/size { // all messages that do not fit
 		if err := <-ended; websocket.CloseStatus(err) != websocket.StatusTryAgainLater {
 			t.Errorf("a message that does not fit ends with %v", err)
 		}
@@ -56,12 +56,12 @@ func TestUnfinishedMessagesTogetherAreBounded(t *testing.T) {
 	c.wants(c.ask("session/run", object{"session": "1", "source": source}), `"echo":"500000"`)
 }
 
-// TestRequestsOfSocketsTogetherAreBounded checks that active requests count as bodies do, and that
-// their end frees the memory.
+// TestRequestsOfSocketsTogetherAreBounded checks that active requests use the same memory budget as
+// bodies, and free their share when they end.
 func TestRequestsOfSocketsTogetherAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	c := s.connect("")
-	large := strings.Repeat("[],", 100_000) + "0" // takes some megabytes, of which a tenant may have 8
+	large := strings.Repeat("[],", 100_000) + "0" // takes some megabytes of the tenant's 8
 	for i := 1; i <= 2; i++ {
 		c.wants(c.ask("session/open", object{}), `"session":"`+jsonNumber(i)+`"`)
 	}
@@ -83,13 +83,13 @@ func TestRequestsOfSocketsTogetherAreBounded(t *testing.T) {
 	}
 }
 
-// TestSocketsThatReadNothingAreBounded lets a client send requests without reading answers. The
-// server soon stops accepting them, and keeps few goroutines.
+// TestSocketsThatReadNothingAreBounded checks a client that sends requests without reading the
+// answers: the server soon stops accepting them, and keeps few goroutines.
 func TestSocketsThatReadNothingAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	c := s.connect("")
 	before := runtime.NumGoroutine()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // all of them would take less
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // all would take less
 	defer cancel()
 	method := strings.Repeat("m", 90)
 	sent := 0
@@ -103,7 +103,7 @@ func TestSocketsThatReadNothingAreBounded(t *testing.T) {
 	s.want(s.do("GET", "/v1/models", "", nil), 200, "rlm/default")
 }
 
-// handshake opens a WebSocket manually, and returns the header of the answer.
+// handshake opens a WebSocket without a client library, and returns the header of the answer.
 func (s *tested) handshake(extensions string) (net.Conn, string) {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
@@ -128,10 +128,10 @@ func (s *tested) handshake(extensions string) (net.Conn, string) {
 	return conn, head.String()
 }
 
-// The first bytes of frames from a client, with an empty mask.
+// These are the first bytes of frames from a client with an empty mask.
 const (
 	textFrame     = 0x81
-	openFrame     = 0x01 // text that continues
+	openFrame     = 0x01 // text that later frames continue
 	moreFrame     = 0x00
 	packedFrame   = 0xc1 // compressed text
 	pingFrame     = 0x89
@@ -144,8 +144,8 @@ func frame(kind byte, payload string) []byte {
 	return append([]byte{kind, 0x80 | byte(len(payload)), 0, 0, 0, 0}, payload...)
 }
 
-// TestFramesOfStrangersEndTheirConnection checks that nothing is decompressed, and that no frame
-// claims memory that its bytes do not fill.
+// TestFramesOfStrangersEndTheirConnection checks that no frame is decompressed, and that no frame
+// reserves more memory than its bytes fill.
 func TestFramesOfStrangersEndTheirConnection(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	var all sync.WaitGroup
@@ -158,7 +158,7 @@ func TestFramesOfStrangersEndTheirConnection(t *testing.T) {
 		"cut ping":    {pingFrame &^ 0x80, 0x80, 0, 0, 0, 0},
 		"orphan":      frame(moreFrame, "x"),
 		"interleaved": append(frame(openFrame, "{"), frame(textFrame, "{}")...),
-		"close":       frame(closeFrame, "x"), // a code has two bytes
+		"close":       frame(closeFrame, "x"), // a close code has two bytes
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, head := s.handshake("permessage-deflate; client_max_window_bits")
@@ -169,7 +169,7 @@ func TestFramesOfStrangersEndTheirConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			all.Go(func() {
-				_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has a message
+				_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // to report a failure
 				if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
 					t.Errorf("%s: the connection stays", name)
 				}
@@ -185,8 +185,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// TestManySmallFramesAreBounded sends a message in frames of one byte, beyond the maximum size of
-// a message, and pings without reading their answers.
+// TestManySmallFramesAreBounded sends a message above the maximum size in frames of one byte, and
+// sends pings without reading the answers.
 func TestManySmallFramesAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.MaxBody = 64 << 10 })
 	var all sync.WaitGroup

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// Folder is the path of the data folder of a server. It contains the server's records, keys, audit
-// log, uploads, saved sessions, and the store of its runs. One process uses it at a time.
+// Folder is the path of a server's data folder. It contains the server's records, keys, audit log,
+// uploads, saved sessions, and the store of its runs. One process uses it at a time.
 type Folder string
 
 // Store returns the folder of the durable runs, which is the store of the server's engine.

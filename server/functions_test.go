@@ -9,7 +9,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
 
-// calling requests a call of the function add with some arguments, once. A run requests it, too.
+// calling returns a model that calls the function add with the arguments once, in direct answers
+// and in runs.
 func calling(t *testing.T, arguments string) llm.Provider {
 	t.Helper()
 	data, err := json.Marshal(object{"calls": []object{{"name": "add", "arguments": arguments}}, "answer": ""})
@@ -43,10 +44,11 @@ var add = []object{{"type": "function", "name": "add", "parameters": object{
 	"$defs": object{"n": object{"type": "integer"}},
 }}}
 
-// inChat is the same tool in the format of chat completions.
+// inChat is the tool add in the format of chat completions.
 var inChat = []object{{"type": "function", "function": object{"name": "add", "parameters": add[0]["parameters"]}}}
 
-// TestTheModelCallsFunctionsOfTheClient lets the client send the result back.
+// TestTheModelCallsFunctionsOfTheClient checks a call of a client's function whose result the
+// client sends back.
 func TestTheModelCallsFunctionsOfTheClient(t *testing.T) {
 	s := start(t, t.TempDir(), calling(t, `{"a": "2"}`), nil)
 	body := object{"model": "rlm/default", "input": "add", "tools": add}
@@ -86,7 +88,7 @@ func TestTheModelCallsFunctionsOfTheClient(t *testing.T) {
 		`"type":"function_call_output"`)
 }
 
-// TestChatCompletionsCallFunctions does the same with the other wire.
+// TestChatCompletionsCallFunctions checks the same for chat completions.
 func TestChatCompletionsCallFunctions(t *testing.T) {
 	s := start(t, t.TempDir(), calling(t, `{"a": 2}`), nil)
 	body := chat("add")
@@ -111,8 +113,8 @@ func TestChatCompletionsCallFunctions(t *testing.T) {
 	s.want(s.do("POST", "/v1/chat/completions", "", body), 200, `"content":"It is 3."`)
 }
 
-// TestARunCallsAFunction checks that the answer of a run may be a call, which a continued stream
-// repeats.
+// TestARunCallsAFunction checks that the answer of a run may be a call, and that a continued stream
+// repeats it.
 func TestARunCallsAFunction(t *testing.T) {
 	s := start(t, t.TempDir(), calling(t, `{}`), nil)
 	got := s.do("POST", "/v1/responses", "", object{
@@ -124,7 +126,7 @@ func TestARunCallsAFunction(t *testing.T) {
 	s.want(got, 200, `"name":"add","arguments":"{\"a\":2200}"`)
 	s.want(s.do("GET", "/v1/responses/"+s.text(got, "id")+"?stream=true&starting_after=6", "", nil), 200,
 		"response.function_call_arguments.done")
-	s.want(s.do("POST", "/v1/responses", "", object{ // a run again, because the conversation is long
+	s.want(s.do("POST", "/v1/responses", "", object{ // a run again: a long conversation
 		"model": "rlm/default", "previous_response_id": s.text(got, "id"), "input": "thanks",
 	}), 200, `"type":"message"`)
 }
@@ -152,8 +154,8 @@ func TestCallsAreBounded(t *testing.T) {
 	s.want(ask("tools", many), 400, "129 functions")
 }
 
-// TestAtMostOneCallIsHandedBack: the client asks for this, and the model may only read the
-// contract.
+// TestAtMostOneCallIsHandedBack checks that a client that allows one call gets at most one, even
+// from a model that only reads the contract.
 func TestAtMostOneCallIsHandedBack(t *testing.T) {
 	var asked []llm.Request
 	two := `{"calls": [{"name": "add", "arguments": "{\"a\": 1}"}, {"name": "add", "arguments": "{\"a\": 2}"}], ` +
@@ -178,8 +180,8 @@ func TestAtMostOneCallIsHandedBack(t *testing.T) {
 	}
 }
 
-// TestACallInTextIsACall checks each wire: only a clear call counts. Otherwise, the client gets the
-// words.
+// TestACallInTextIsACall checks for each wire that only a clear call in a text becomes a call.
+// Otherwise, the client receives the text.
 func TestACallInTextIsACall(t *testing.T) {
 	for text, isCall := range map[string]bool{
 		`<tool_call>{"name": "add", "arguments": {"a": "1"}}</tool_call>`:    true,

@@ -9,8 +9,9 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
-// FuzzSessionRequests sends any body to the requests that have one. Each is answered: a body that
-// the server cannot use is a client error, in the format of RFC 9457.
+// FuzzSessionRequests sends random bodies with the requests that have one, and checks that each
+// request is answered. A body that the server cannot use is a client error, in the format of RFC
+// 9457.
 func FuzzSessionRequests(f *testing.F) {
 	s := start(f, f.TempDir(), counting(f), func(o *Options) {
 		limits := &o.Profiles[0].Task.Config.Limits
@@ -50,7 +51,7 @@ func FuzzSessionRequests(f *testing.F) {
 	})
 }
 
-// newSession returns the ID of a new session, empty for none.
+// newSession returns the ID of a new session, or "" if the server opened none.
 func (s *tested) newSession(body string) string {
 	var made struct{ ID, Name string }
 	if json.Unmarshal([]byte(body), &made) != nil || made.Name == "fuzzed" {

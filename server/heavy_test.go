@@ -20,13 +20,13 @@ func (readingStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, err)
 }
 
-// roomy allows longer bodies than other tests, and adds an MCP endpoint.
+// roomy configures a server for longer bodies than in other tests, with an MCP endpoint.
 func roomy(o *Options) {
 	o.MaxBody = 16 << 20
 	o.endpoint = readingStub{}
 }
 
-// allocated returns the bytes that a function allocated in this process.
+// allocated returns the number of bytes that this process allocates while f runs.
 func allocated(f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -68,7 +68,8 @@ func TestHeavyBodiesAreRefusedByEveryRoute(t *testing.T) {
 	s.exec(s.open("", object{}), "", "1", "1")
 }
 
-// TestMessagesInGreatNumberAreRefused sends plausible bodies that are within the weight limit.
+// TestMessagesInGreatNumberAreRefused sends plausible bodies with many messages, within the weight
+// limit.
 func TestMessagesInGreatNumberAreRefused(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), roomy)
 	const n = 300_000
@@ -103,7 +104,8 @@ func TestMessagesInGreatNumberAreRefused(t *testing.T) {
 	s.want(s.do("POST", "/v1/chat/completions", "", model+`"messages":[`+many+many[:len(many)-1]+`]}`), 400, "2000")
 }
 
-// TestALengthThatIsTooMuchIsRefusedAtOnce: such a body need not be sent or read.
+// TestALengthThatIsTooMuchIsRefusedAtOnce checks that a body whose declared length is too large is
+// refused before it is sent.
 func TestALengthThatIsTooMuchIsRefusedAtOnce(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	for _, path := range []string{"/v1/chat/completions", "/v1/runs", "/v1/files", "/none"} {
@@ -133,7 +135,8 @@ func TestALengthThatIsTooMuchIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// TestAClientThatSendsAllBeforeItReadsGetsTheRefusal: many clients behave like that.
+// TestAClientThatSendsAllBeforeItReadsGetsTheRefusal checks clients that send the whole body before
+// they read, as many do.
 func TestAClientThatSendsAllBeforeItReadsGetsTheRefusal(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), roomy)
 	body := `{"question":[` + strings.Repeat("[],", 5<<20) + `[]]}`
@@ -157,7 +160,8 @@ func TestAClientThatSendsAllBeforeItReadsGetsTheRefusal(t *testing.T) {
 	}
 }
 
-// TestAPageOfRunsIsBoundedInBytes: a page of a thousand long questions would take gigabytes.
+// TestAPageOfRunsIsBoundedInBytes checks that a page of a thousand long questions, which would take
+// gigabytes, is shortened.
 func TestAPageOfRunsIsBoundedInBytes(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	const all = 40
@@ -188,7 +192,8 @@ func TestAPageOfRunsIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestAFormWithALongHeadIsRefused: the library would keep 10 MiB of it.
+// TestAFormWithALongHeadIsRefused checks a form whose head is long; the library would keep 10 MiB
+// of the head.
 func TestAFormWithALongHeadIsRefused(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), roomy)
 	form := func(head string) string {

@@ -18,7 +18,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// TestAnotherNameIsAnotherRequest repeats an Idempotency-Key, and the name of another session.
+// TestAnotherNameIsAnotherRequest checks that an Idempotency-Key cannot be reused for another name,
+// and that a fork cannot take the name of another session.
 func TestAnotherNameIsAnotherRequest(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	s.want(s.do("POST", "/v1/sessions", "", object{"name": "a"}, "Idempotency-Key", "w"), 200, `"name":"a"`)
@@ -63,7 +64,7 @@ func TestABodyThatBreaksOffIsAnErrorOfTheClient(t *testing.T) {
 	}
 }
 
-// TestSlowBodiesTogetherAreBounded sends many large bodies that never end.
+// TestSlowBodiesTogetherAreBounded checks the memory bound with many large bodies that never end.
 func TestSlowBodiesTogetherAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	const size, clients = 1_000_000, 12 // one tenant may have 8 MiB
@@ -122,8 +123,8 @@ func TestASnapshotIsDeletedOnce(t *testing.T) {
 	}
 }
 
-// TestUnfinishedContentsOfAKilledServerAreFinished starts a server on contents that do not count
-// yet, on one that is committed but not in its place, and on one that was being deleted.
+// TestUnfinishedContentsOfAKilledServerAreFinished starts a server on contents that are not
+// committed yet, on one that is committed but not in its place, and on one that was being deleted.
 func TestUnfinishedContentsOfAKilledServerAreFinished(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
@@ -164,23 +165,24 @@ func TestUnfinishedContentsOfAKilledServerAreFinished(t *testing.T) {
 	next.want(next.do("GET", path+"/snapshots", "", nil), 200, "snap_")
 }
 
-// TestSavedVariablesCountForTheKey fills the quota of a key with variables.
+// TestSavedVariablesCountForTheKey checks that saved variables count against the quota of their
+// key.
 func TestSavedVariablesCountForTheKey(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.Open, o.OpenSessions = false, 1 })
 	key := s.key(access.Key{Name: "small", Limits: access.Limits{Files: 20_000}})
 	path := s.open(key, object{})
 	other := s.open(key, object{})
 	s.exec(path, key, "import os\nx = os.urandom(50_000); len(x)", "50000")
-	s.exec(other, key, "1", "1") // the first one is saved and makes room
+	s.exec(other, key, "1", "1") // the first session is saved and makes room
 	s.want(s.do("POST", path+"/exec", key, object{"source": "x *= 2"}), 413, "quota_used_up")
 	s.want(s.do("PUT", path+"/variables/y", key, object{"value": 1}), 413, "quota_used_up")
 	s.want(s.do("DELETE", path+"/variables/x", key, nil), 204, "")
-	s.want(s.do("GET", other+"/variables/y", key, nil), 400, "NameError") // the first one is saved again
+	s.want(s.do("GET", other+"/variables/y", key, nil), 400, "NameError") // the first is saved again
 	s.exec(path, key, "'x' in globals()", "False")
 }
 
-// TestATenantLeavesPlacesForOthers takes as many places as possible with sessions that cannot be
-// evicted.
+// TestATenantLeavesPlacesForOthers fills as many places as possible with sessions that cannot be
+// evicted, and checks that another tenant still gets one.
 func TestATenantLeavesPlacesForOthers(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	greedy, other := s.key(access.Key{Name: "greedy"}), s.key(access.Key{Name: "other"})
@@ -191,11 +193,11 @@ func TestATenantLeavesPlacesForOthers(t *testing.T) {
 	s.want(s.do("POST", "/v1/sessions", greedy, object{}), 503, "other places are for other tenants")
 	path := s.open(other, object{})
 	s.exec(path, other, "1", "1")
-	path = s.open(other, object{}) // takes the place of the first one
+	path = s.open(other, object{}) // takes the place of the first session
 	s.exec(path, other, "1", "1")
 }
 
-// TestASnapshotIsInterrupted snapshots a variable whose copying never ends.
+// TestASnapshotIsInterrupted interrupts a snapshot of a variable whose copying never ends.
 func TestASnapshotIsInterrupted(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	path := s.open("", object{})
@@ -211,8 +213,8 @@ func TestASnapshotIsInterrupted(t *testing.T) {
 	s.want(s.do("DELETE", path, "", nil), 204, "")
 }
 
-// TestSessionsAreUsedByManyAtOnce mixes all requests that change sessions. None breaks the server,
-// and its counts are right when all sessions are gone.
+// TestSessionsAreUsedByManyAtOnce mixes all requests that change sessions. It checks that none
+// breaks the server, and that its counts are right after all sessions are closed.
 func TestSessionsAreUsedByManyAtOnce(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.OpenSessions, o.Rest = 2, 1 })
 	names := []string{"a", "b", "c"}
@@ -268,8 +270,8 @@ func TestSessionsAreUsedByManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestStrangersFillNoLog sends requests with unknown keys and long paths. The logs contain some of
-// them, shortened, and each change of a key.
+// TestStrangersFillNoLog sends requests with unknown keys and long paths, and checks that the logs
+// contain only some of them, shortened, but each change of a key.
 func TestStrangersFillNoLog(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)

@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// killWorkers kills the server's worker processes until one has ended for that reason and none is
-// left: another worker could still answer, and lose its session's changes.
+// killWorkers kills the server's worker processes until one has ended by a signal and none is left.
+// A remaining worker could still answer, and its session's changes would be lost later.
 func (s *tested) killWorkers() {
 	s.Helper()
 	ended := func() string {
@@ -29,7 +29,7 @@ func (s *tested) killWorkers() {
 	killed := map[int]bool{}
 	for before := ended(); ended() == before; {
 		for _, id := range children(s) {
-			_ = unix.Kill(id, unix.SIGKILL) // some end by themselves
+			_ = unix.Kill(id, unix.SIGKILL) // some exit by themselves
 			killed[id] = true
 		}
 	}
@@ -38,12 +38,13 @@ func (s *tested) killWorkers() {
 	}
 }
 
-// TestALossIsSaidByTheNextResult: other requests restore the session before this result.
+// TestALossIsSaidByTheNextResult checks that the next result reports a loss, even if other requests
+// restored the session first.
 func TestALossIsSaidByTheNextResult(t *testing.T) {
 	s := startWith(t, t.TempDir(), inWorkers(t), counting(t), func(o *Options) { o.Rest = time.Hour })
 	path := s.open("", object{})
 	s.exec(path, "", "import itertools; kept = 1; kept", "1")
-	for range 30 { // at least 20 of them are saved
+	for range 30 { // at least 20 of these changes are saved
 		s.exec(path, "", "n = globals().get('n', 0) + 1; None", "")
 	}
 	s.killWorkers()
@@ -68,7 +69,8 @@ func TestALossIsSaidByTheNextResult(t *testing.T) {
 	}
 }
 
-// TestALossThatIsSavedIsSaidLater closes the session, and another server opens it.
+// TestALossThatIsSavedIsSaidLater checks that another server that opens the session later reports
+// the loss.
 func TestALossThatIsSavedIsSaidLater(t *testing.T) {
 	dir := t.TempDir()
 	s := startWith(t, dir, inWorkers(t), counting(t), func(o *Options) { o.Rest = time.Hour })
@@ -92,7 +94,8 @@ func TestALossThatIsSavedIsSaidLater(t *testing.T) {
 	}
 }
 
-// TestABusySessionIsSaved lets another server find a session that never rested.
+// TestABusySessionIsSaved checks that another server finds the saved state of a session that never
+// rested.
 func TestABusySessionIsSaved(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), func(o *Options) { o.Rest = time.Hour })
@@ -110,7 +113,8 @@ func TestABusySessionIsSaved(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhetherTheSnippetRan: a client may retry one that did not.
+// TestErrorsSayWhetherTheSnippetRan checks that errors contain effects, because a client may retry
+// a snippet that never ran.
 func TestErrorsSayWhetherTheSnippetRan(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.OpenSessions = 1 })
 	path := s.open("", object{})
@@ -135,7 +139,8 @@ func TestErrorsSayWhetherTheSnippetRan(t *testing.T) {
 	s.want(<-running, 409, `"effects":"`) // it may not have begun
 }
 
-// TestTheWorkersAreMeasured checks their number, their memory, and how they ended.
+// TestTheWorkersAreMeasured checks the metrics for the workers' memory, for unsaved sessions, and
+// for how workers ended.
 func TestTheWorkersAreMeasured(t *testing.T) {
 	s := startWith(t, t.TempDir(), inWorkers(t), counting(t), nil)
 	path := s.open("", object{})
@@ -147,8 +152,8 @@ func TestTheWorkersAreMeasured(t *testing.T) {
 	s.want(s.do("GET", "/metrics", "", nil), 200, `rlm_workers_ended_total{cause="signal"}`)
 }
 
-// TestABusyTenantLosesNothing runs snippets of two tenants while workers are killed: each result
-// is right, or reports a loss.
+// TestABusyTenantLosesNothing runs snippets of two tenants while workers are killed, and checks
+// that each result is right or reports a loss.
 func TestABusyTenantLosesNothing(t *testing.T) {
 	s := startWith(t, t.TempDir(), inWorkers(t), counting(t), func(o *Options) { o.Open = false })
 	var clients sync.WaitGroup
@@ -185,7 +190,7 @@ func TestABusyTenantLosesNothing(t *testing.T) {
 		case <-time.After(300 * time.Millisecond):
 		}
 		for _, id := range children(t) {
-			_ = unix.Kill(id, unix.SIGKILL) // some end by themselves
+			_ = unix.Kill(id, unix.SIGKILL) // some exit by themselves
 		}
 	}
 }

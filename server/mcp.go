@@ -22,14 +22,14 @@ import (
 	"github.com/rlmhq/rlm/server/internal/runs"
 )
 
-// Limits on what a key keeps over MCP.
+// Limits on the objects that a key can keep over MCP.
 const (
 	mcpHandles = 16
 	mcpIdle    = time.Hour
 )
 
-// mcpEndpoint serves MCP at /mcp of rlm serve. Each key has its own server, so that connections,
-// handles, tasks and records of one key are invisible to others.
+// mcpEndpoint serves MCP at /mcp of rlm serve. Each key has its own server, so its connections,
+// handles, tasks and records are invisible to other keys.
 type mcpEndpoint struct {
 	*Server
 	profile *Profile
@@ -129,7 +129,7 @@ func (m *mcpEndpoint) configure(k access.Key) mcp.Config {
 				Deterministic: task.Config.Deterministic,
 				Labels:        map[string]string{"tenant": k.Tenant, "profile": m.profile.Name},
 			}
-			cfg.Ask.Tools, cfg.Ask.Approve = task.Config.Tools, task.Config.Approve // and no model: runs ask
+			cfg.Ask.Tools, cfg.Ask.Approve = task.Config.Tools, task.Config.Approve // no model: runs ask
 			return m.openLoaded(ctx, cfg)
 		},
 		Read: func(ctx context.Context, id string) (mcp.Given, error) { return m.read(ctx, &k, id) },
@@ -189,7 +189,7 @@ func (m *mcpEndpoint) read(ctx context.Context, k *access.Key, id string) (given
 		Name:    known.Name,
 		Path:    m.files.Path(known.ID),
 		Context: inputs.Stream(m.Inputs, known.Name, file, m.MaxContext),
-		Close:   func() { _ = file.Close() }, // was only read
+		Close:   func() { _ = file.Close() }, // the file was only read
 	}, nil
 }
 
@@ -239,7 +239,7 @@ func (m *mcpEndpoint) answer(
 	return out, nil
 }
 
-// record returns the record of a run of a key's tenant, or nil if there is none.
+// record returns the record of a run that belongs to the key's tenant, or nil if there is none.
 func (m *mcpEndpoint) record(ctx context.Context, k *access.Key, id string) (json.RawMessage, error) {
 	if err := access.Need(access.With(ctx, *k), access.Read); err != nil {
 		return nil, err

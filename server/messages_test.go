@@ -11,7 +11,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// ask is the body of a message request. Changes are names and values of further members.
+// ask returns the body of a message request. Changes alternate names and values of additional
+// members.
 func ask(content any, changes ...any) object {
 	body := object{
 		"model": "rlm/default", "max_tokens": 100, "messages": []object{{"role": "user", "content": content}},
@@ -25,7 +26,7 @@ func ask(content any, changes ...any) object {
 
 const messages = "/v1/messages"
 
-// adder is the tool add in Anthropic's form.
+// adder is the tool add in Anthropic's format.
 var adder = []object{{"name": "add", "description": "Adds.", "input_schema": add[0]["parameters"]}}
 
 func TestAMessageIsAnsweredDirectly(t *testing.T) {
@@ -65,7 +66,7 @@ func TestALongMessageOfAnthropicsClientsBecomesARun(t *testing.T) {
 		s.want(got, 200, `{"text":"2","type":"text"}`)
 	}
 	sandbox := []object{{"type": "code_execution_20250825", "name": "code_execution"}}
-	// The scripted model asks for a context, which this run does not have.
+	// The scripted model asks about a context, which this run does not have.
 	s.want(s.do("POST", messages, "", ask("hi", "tools", sandbox)), 422, `"message":"run run_`)
 }
 
@@ -139,7 +140,7 @@ func TestTheModelCallsToolsOfAnthropicsClients(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.body), &said); err != nil {
 		t.Fatal(err)
 	}
-	// The scripted model knows the results by the prefix of other wires' calls.
+	// The scripted model recognises results by the prefix of the other wires' calls.
 	said.Content[0]["id"] = "call_1"
 	body := ask("add", "tools", adder)
 	body["messages"] = append(body["messages"].([]object),
@@ -296,8 +297,8 @@ func TestMessagesAreRefusedInAnthropicsForm(t *testing.T) {
 	s.want(s.do("GET", messages+"/other", "", nil), 404, `"type":"not_found_error"`)
 }
 
-// TestAKeyIsTakenFromTheHeaderOfAnthropicsClients: these clients may also send another
-// Authorization.
+// TestAKeyIsTakenFromTheHeaderOfAnthropicsClients checks that a key in X-Api-Key is accepted even
+// with another Authorization, which these clients may also send.
 func TestAKeyIsTakenFromTheHeaderOfAnthropicsClients(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	key := s.key(access.Key{Name: "a"})
@@ -314,7 +315,7 @@ func TestAKeyIsTakenFromTheHeaderOfAnthropicsClients(t *testing.T) {
 	s.want(s.do("POST", "/v1/chat/completions", "", chat("hi"), "X-Api-Key", key), 200, "Hello.")
 }
 
-// restarting is a model whose server breaks off after a piece, and starts over.
+// restarting is a model whose server breaks off after one piece and starts over.
 type restarting struct{}
 
 func (restarting) Complete(_ context.Context, _ llm.Request, stream func(string)) (llm.Response, error) {
@@ -326,7 +327,8 @@ func (restarting) Complete(_ context.Context, _ llm.Request, stream func(string)
 	return llm.Response{Text: "Bye.", Finish: llm.FinishStop}, nil
 }
 
-// TestABegunAnswerIsRefused checks each wire: few models would continue such an answer.
+// TestABegunAnswerIsRefused checks on each wire that a request with a partial answer is refused,
+// because few models would continue it.
 func TestABegunAnswerIsRefused(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	talk := []object{{"role": "user", "content": "Give JSON."}, {"role": "assistant", "content": "{"}}

@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/workers"
 )
 
-// metrics are the metrics at /metrics. No label contains a client's text: that would let a client
-// fill the memory.
+// metrics are the metrics at /metrics. No label contains data from a client, because that would
+// allow the client to fill the memory.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -77,7 +77,7 @@ func newMetrics(version string) *metrics {
 	})
 	build.Set(1)
 	for _, wire := range []string{"WS", "mcp"} {
-		m.lines.WithLabelValues(wire, "ok") // it exists before the first request
+		m.lines.WithLabelValues(wire, "ok") // so that it exists before the first request
 	}
 	m.registry.MustRegister(m.requests, m.seconds, m.runs, m.lengths, m.usd, m.tokens, m.calls, m.unpriced, m.tools,
 		m.snippets, m.snippet, m.lines, m.disk, build,
@@ -85,7 +85,7 @@ func newMetrics(version string) *metrics {
 	return m
 }
 
-// The operations that the disk can fail.
+// These operations can fail because of the disk.
 const (
 	diskRequest = "request"
 	diskSession = "session"
@@ -150,7 +150,7 @@ func (m *metrics) unsavable(isDisk bool) {
 	}
 }
 
-// seen counts a request. Its route is a pattern of this program, empty for none.
+// seen counts a request. Its route is a pattern of this program, or empty if no pattern matched.
 func (m *metrics) seen(route string, status int, elapsed time.Duration) {
 	if route == "" {
 		route = "none"
@@ -162,7 +162,7 @@ func (m *metrics) seen(route string, status int, elapsed time.Duration) {
 	m.seconds.WithLabelValues(route).Observe(elapsed.Seconds())
 }
 
-// noted counts a request within a connection.
+// noted counts a request that was sent within a connection.
 func (m *metrics) noted(wire, outcome string) { m.lines.WithLabelValues(wire, outcome).Inc() }
 
 // ended counts a run that has ended.
@@ -171,13 +171,13 @@ func (m *metrics) ended(profile, status string, elapsed time.Duration) {
 	m.lengths.WithLabelValues(profile).Observe(elapsed.Seconds())
 }
 
-// ran counts a snippet of a session.
+// ran counts a snippet that ended in a session.
 func (m *metrics) ran(status string, elapsed time.Duration) {
 	m.snippets.WithLabelValues(status).Inc()
 	m.snippet.Observe(elapsed.Seconds())
 }
 
-// charged counts spending. A charge is never negative, except for rounding errors.
+// charged counts spending. Except for rounding errors, a charge is never negative.
 func (m *metrics) charged(profile string, s ledger.Spending) {
 	m.calls.WithLabelValues(profile).Add(float64(max(s.Calls, 0)))
 	m.tools.WithLabelValues(profile).Add(float64(max(s.ToolCalls, 0)))

@@ -14,8 +14,8 @@ import (
 // metricNames matches the metrics in a Prometheus expression.
 var metricNames = regexp.MustCompile(`\b(rlm_|process_|go_)[a-z_]+`)
 
-// TestTheDeploymentAsksForMetricsThatExist compares the alerts and the dashboard with the server's
-// metrics after a run.
+// TestTheDeploymentAsksForMetricsThatExist checks that the server has each metric of the alerts and
+// the dashboard after a run.
 func TestTheDeploymentAsksForMetricsThatExist(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	key := s.key(access.Key{Name: "prometheus", Scopes: []access.Scope{access.Metrics}})

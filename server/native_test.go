@@ -75,8 +75,8 @@ func TestARunIsWatchedToItsEnd(t *testing.T) {
 	s.want(s.do("POST", path+"/approvals", "", object{"approval": "x", "allow": true}), 404, "no waiting call")
 }
 
-// TestTenantsHaveTheirOwnResources sends each request of the native API for another tenant's
-// objects, and each change with a key that may only read.
+// TestTenantsHaveTheirOwnResources checks that each request of the native API fails for another
+// tenant's objects, and that each change fails with a key that may only read.
 func TestTenantsHaveTheirOwnResources(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	alice, bob := s.key(access.Key{Name: "alice"}), s.key(access.Key{Name: "bob", Scopes: []access.Scope{access.Admin}})
@@ -142,8 +142,8 @@ func TestTenantsHaveTheirOwnResources(t *testing.T) {
 	s.want(decided, 403, "scope approve")
 }
 
-// startMailing starts a server whose snippets send mails with some code, which waits for a
-// decision.
+// startMailing starts a server whose model replies with code that sends mails. Each mail waits for
+// a decision.
 func startMailing(t *testing.T, dir, code string) (s *tested, sent *atomic.Int64) {
 	t.Helper()
 	first, ask := 0, "```repl\n"+code+"\n```"
@@ -166,7 +166,7 @@ func startMailing(t *testing.T, dir, code string) (s *tested, sent *atomic.Int64
 	}), sent
 }
 
-// TestARunGoesOnWhenTheLastOfItsCallsIsDecided decides on two calls concurrently.
+// TestARunGoesOnWhenTheLastOfItsCallsIsDecided decides two waiting calls concurrently.
 func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
 	s, sent := startMailing(t, t.TempDir(), "import asyncio\n"+
 		"sent = await asyncio.gather(mail('ann'), mail('bob'), return_exceptions=True)\nFINAL(str(sent))")

@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// TestARunThatPanicsFailsAlone: the server goes on, its log has the reason, and the client gets no
-// detail of it.
+// TestARunThatPanicsFailsAlone checks that the server continues, that its log has the reason, and
+// that the client receives no details.
 func TestARunThatPanicsFailsAlone(t *testing.T) {
 	const secret = "a secret of the server"
 	var panics atomic.Bool
@@ -28,7 +28,7 @@ func TestARunThatPanicsFailsAlone(t *testing.T) {
 	made := s.do("POST", "/v1/runs", "", object{"question": "how many?", "contexts": []object{{"text": hay}}})
 	s.want(made, 200, `"id":"run_`)
 	path := "/v1/runs/" + s.text(made, "id")
-	s.do("GET", path+"/events", "", nil) // until it has ended
+	s.do("GET", path+"/events", "", nil) // until the run has ended
 
 	ended := s.do("GET", path, "", nil)
 	s.want(ended, 200, `"status":"failed"`)
@@ -44,8 +44,8 @@ func TestARunThatPanicsFailsAlone(t *testing.T) {
 	s.runToEnd("")
 }
 
-// TestAProviderThatPanicsFailsItsAnswerAlone: streams and later answers are made by separate
-// goroutines, where a panic would end the process.
+// TestAProviderThatPanicsFailsItsAnswerAlone checks streams and later answers, too: separate
+// goroutines make them, where a panic would end the process.
 func TestAProviderThatPanicsFailsItsAnswerAlone(t *testing.T) {
 	const secret = "a secret of the server"
 	var panics atomic.Bool

@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/openai"
 )
 
-// tidyPaths removes needless slashes from the paths below /v1: clients join their base URL and a
-// path as they like.
+// tidyPaths removes redundant slashes from the paths below /v1, because clients differ in how they
+// join the base URL and a path.
 func tidyPaths(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path := tidyPath(r.URL.Path); path != r.URL.Path && r.URL.RawPath == "" {
@@ -31,7 +31,7 @@ func tidyPath(path string) string {
 	return strings.TrimSuffix(tidy, "/")
 }
 
-// withPath returns a request for another path.
+// withPath returns a copy of a request with another path.
 func withPath(r *http.Request, path string) *http.Request {
 	changed, address := *r, *r.URL
 	address.Path, address.RawPath = path, ""
@@ -39,8 +39,8 @@ func withPath(r *http.Request, path string) *http.Request {
 	return &changed
 }
 
-// missing answers a request for a path that does not exist. A client with a wrong base URL learns
-// the right one, in the format that it reads.
+// missing answers a request for a path that does not exist. For a client with a wrong base URL, the
+// error names the right one, in the client's format.
 func (r *routes) missing(w http.ResponseWriter, req *http.Request) {
 	e := problem.New(http.StatusNotFound, "not_found", "there is no %s %.100s", req.Method, req.URL.Path)
 	for _, path := range []string{tidyPath("/v1" + req.URL.Path), strings.TrimPrefix(req.URL.Path, "/v1")} {

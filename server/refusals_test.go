@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// TestTheAuditLogNamesTheKeyOfTooManyRequests: at the same time, strangers send more than the log
-// accepts.
+// TestTheAuditLogNamesTheKeyOfTooManyRequests checks the log while strangers send more requests
+// than it accepts.
 func TestTheAuditLogNamesTheKeyOfTooManyRequests(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)
@@ -67,7 +67,7 @@ func TestRefusedRequestsCountForTheirRoute(t *testing.T) {
 		`rlm_connection_requests_total{outcome="ok",wire="WS"}`,
 		`rlm_connection_requests_total{outcome="unknown_session",wire="WS"} 1`,
 	} {
-		// A request counts at its end, which may be after its client has the answer.
+		// A request is counted when it ends, which may be after its client has the answer.
 		shown := s.do("GET", "/metrics", reader, nil)
 		for end := time.Now().Add(10 * time.Second); !strings.Contains(shown.body, want); {
 			if time.Now().After(end) {
@@ -80,7 +80,8 @@ func TestRefusedRequestsCountForTheirRoute(t *testing.T) {
 	}
 }
 
-// TestAScopeIsCheckedBeforeTheBody: a key without the right need not send the body.
+// TestAScopeIsCheckedBeforeTheBody checks that a request whose key lacks the scope is refused
+// before its body arrives.
 func TestAScopeIsCheckedBeforeTheBody(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	reader := s.key(access.Key{Name: "reader", Scopes: []access.Scope{access.Read}})
@@ -98,7 +99,7 @@ func TestAScopeIsCheckedBeforeTheBody(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // before the patience of the gate ends
+			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // before the gate gives up
 			got, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil || got.StatusCode != http.StatusForbidden {
 				t.Errorf("%s: %v, %v", path, got, err)

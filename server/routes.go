@@ -2,7 +2,7 @@ package server
 
 import "net/http"
 
-// routes is a mux that records its patterns, so that a test can try each of them.
+// routes is a mux that records its patterns, so that a test can try each one.
 type routes struct {
 	*http.ServeMux
 	patterns []string

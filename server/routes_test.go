@@ -11,10 +11,10 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// routeCase describes how a route keeps tenants apart.
+// routeCase describes how a route isolates tenants from each other.
 type routeCase struct {
-	// scope is the scope that a key needs: empty for a route that is the same for everyone and
-	// needs no key, any for one that only needs a key.
+	// scope is the scope that a key needs. It is empty for a route that needs no key and is the
+	// same for everyone, and anyScope for a route that needs any key.
 	scope access.Scope
 	// path is the path to request: another tenant's resource, or a list. Body is the body.
 	path string
@@ -26,8 +26,8 @@ type routeCase struct {
 
 const anyScope access.Scope = "any"
 
-// mcpStub replaces the MCP endpoint: a test of cmd/rlm (TestKeysDoNotShareObjects) covers two
-// tenants there.
+// mcpStub replaces the MCP endpoint, for which a test of cmd/rlm (TestKeysDoNotShareObjects) covers
+// two tenants.
 type mcpStub struct{}
 
 func (mcpStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +101,7 @@ func TestEveryRouteKeepsTenantsApart(t *testing.T) {
 		}
 	}
 
-	// All of it still exists.
+	// All of the first tenant's objects still exist.
 	for pattern, c := range cases {
 		if path, isGet := strings.CutPrefix(pattern, "GET "); isGet && strings.Contains(path, "{") && c.status == 404 &&
 			!strings.Contains(c.path, "name=") && !strings.Contains(c.path, "/models/") {
@@ -110,8 +110,8 @@ func TestEveryRouteKeepsTenantsApart(t *testing.T) {
 	}
 }
 
-// casesOf makes one of each resource for a tenant, and returns the cases of all routes, and texts
-// that no other tenant may see.
+// casesOf makes a resource of each kind for a tenant. It returns the cases of all routes, and
+// strings that must be hidden from other tenants.
 func (s *tested) casesOf(key string) (cases map[string]routeCase, secrets []string) {
 	s.Helper()
 	run, _ := s.runToEnd(key)
@@ -200,7 +200,7 @@ func (s *tested) casesOf(key string) (cases map[string]routeCase, secrets []stri
 		case strings.HasSuffix(path, "/approvals"):
 			c.scope = access.Approve
 		case method != "GET" || strings.Contains(path, "/variables/"):
-			c.scope = access.Run // showing a variable runs code
+			c.scope = access.Run // reading a variable runs code
 		}
 		for end, body := range bodies {
 			if strings.HasSuffix(path, end) && method != "GET" && method != "DELETE" {

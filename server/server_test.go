@@ -42,7 +42,7 @@ func (m oneModel) Resolve(name string) (llm.Model, error) {
 	}, nil
 }
 
-// held blocks the model when it is asked to wait, until the test releases it.
+// held is a model that blocks when its prompt tells it to wait, until the test releases it.
 type held struct {
 	llm.Provider
 	asked   chan struct{}
@@ -65,7 +65,8 @@ func (h *held) Complete(ctx context.Context, r llm.Request, stream func(string))
 	return h.Provider.Complete(ctx, r, stream)
 }
 
-// counting answers directly, and counts needles in a loop of two turns.
+// counting returns a model that answers direct questions, and counts needles in a loop of two
+// turns.
 func counting(tb testing.TB) llm.Provider {
 	tb.Helper()
 	hello := "Hello."
@@ -89,16 +90,16 @@ type tested struct {
 	server *Server
 	web    *httptest.Server
 	logs   *lockedBuffer
-	stop   func() // ends the server, so that another one can use its folder
+	stop   func() // ends the server, so that another server can use the folder
 }
 
-// start starts a server on loopback. Change, if set, changes its options.
+// start starts a server on loopback. If change is set, it changes the options.
 func start(tb testing.TB, dir string, model llm.Provider, change func(*Options)) *tested {
 	tb.Helper()
 	return startWith(tb, dir, rlm.Options{}, model, change)
 }
 
-// startWith is start with engine options.
+// startWith is like start, with engine options.
 func startWith(
 	tb testing.TB, dir string, options rlm.Options, model llm.Provider, change func(*Options),
 ) *tested {
@@ -144,15 +145,15 @@ func startWith(
 	return &tested{tb, s, web, &logs, stop}
 }
 
-// answer is a response that was read.
+// answer is a response whose body has been read.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// do sends a request. The body is a text, or a value that becomes JSON. Header contains names and
-// values.
+// do sends a request. The body is a string, or a value that becomes JSON. Header alternates names
+// and values.
 func (s *tested) do(method, path, key string, body any, header ...string) answer {
 	s.Helper()
 	var content io.Reader
@@ -193,7 +194,7 @@ func (s *tested) do(method, path, key string, body any, header ...string) answer
 	return answer{got.StatusCode, got.Header, string(data)}
 }
 
-// want fails unless the answer has the given status and contains a text.
+// want fails the test unless the answer has the given status and contains text.
 func (s *tested) want(got answer, status int, text string) {
 	s.Helper()
 	if got.status != status || !strings.Contains(got.body, text) {
@@ -201,7 +202,7 @@ func (s *tested) want(got answer, status int, text string) {
 	}
 }
 
-// field returns a member of the answer's JSON, by its path.
+// field returns the member of the answer's JSON at a path.
 func (s *tested) field(got answer, path ...string) any {
 	s.Helper()
 	var value any
@@ -221,7 +222,7 @@ func (s *tested) text(got answer, path ...string) string {
 	return text
 }
 
-// key makes a key.
+// key creates a key and returns its secret.
 func (s *tested) key(k access.Key) string {
 	s.Helper()
 	if k.Scopes == nil {
@@ -236,7 +237,7 @@ func (s *tested) key(k access.Key) string {
 
 type object = map[string]any
 
-// chat is the body of a chat completion.
+// chat returns the body of a request for a chat completion.
 func chat(parts ...string) object {
 	content := []object{}
 	for _, text := range parts {
@@ -283,7 +284,7 @@ func TestAStreamedResponseContinuesBehindAnyEvent(t *testing.T) {
 		t.Fatalf("no response was created: %v, %s", err, whole)
 	}
 
-	for after := range len(events) - 2 { // the last two are [DONE] and nothing
+	for after := range len(events) - 2 { // the last two are [DONE] and an empty one
 		path := "/v1/responses/" + created.Response.ID + "?stream=true&starting_after=" + jsonNumber(after)
 		rest := s.do("GET", path, "", nil).body
 		if want := strings.Join(events[after+1:], ""); rest != want {
@@ -347,9 +348,9 @@ func TestAFullQueueRefusesAtOnce(t *testing.T) {
 	s := start(t, t.TempDir(), model, func(o *Options) { o.AtOnce, o.Queue = 1, 1 })
 	background := object{"model": "rlm/default", "input": "wait", "background": true}
 	s.want(s.do("POST", "/v1/responses", "", background), 200, "queued")
-	<-model.asked // one is asked
+	<-model.asked // one request has reached the model
 	s.want(s.do("POST", "/v1/responses", "", background), 200, "queued")
-	for waiting := 0; waiting != 1; _, waiting = s.server.manager.Load() { // until the second one waits
+	for waiting := 0; waiting != 1; _, waiting = s.server.manager.Load() { // until one waits
 		time.Sleep(time.Millisecond)
 	}
 

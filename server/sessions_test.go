@@ -20,7 +20,7 @@ func (s *tested) open(key string, body object) string {
 	return "/v1/sessions/" + s.text(got, "id")
 }
 
-// drain ends the sessions of the server, as its end does.
+// drain ends the server's sessions as a shutdown does.
 func (s *tested) drain() {
 	s.Helper()
 	ended, cancel := context.WithCancel(s.Context())
@@ -28,7 +28,7 @@ func (s *tested) drain() {
 	s.server.kept.Drain(ended)
 }
 
-// exec runs a snippet and requires it to echo a value.
+// exec runs a snippet, which must echo the given value.
 func (s *tested) exec(path, key, source, echo string) answer {
 	s.Helper()
 	got := s.do("POST", path+"/exec", key, object{"source": source})
@@ -127,7 +127,7 @@ func TestSessionsAreListedAndFound(t *testing.T) {
 	s.want(s.do("GET", "/v1/tiers", "", nil), 200, `"name":"wasm"`)
 }
 
-// TestSessionsThatRestMakeRoom uses more sessions than can be open.
+// TestSessionsThatRestMakeRoom uses more sessions than can be open at the same time.
 func TestSessionsThatRestMakeRoom(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.OpenSessions = 2 })
 	var paths []string
@@ -176,7 +176,8 @@ func leftBy(tb testing.TB, dir string) string {
 	return left
 }
 
-// TestACrashedSessionSaysSo lets another server find a session that was not saved.
+// TestACrashedSessionSaysSo checks that another server reports the loss of a session that was not
+// saved.
 func TestACrashedSessionSaysSo(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), func(o *Options) { o.Rest = time.Hour })
@@ -193,7 +194,7 @@ func TestACrashedSessionSaysSo(t *testing.T) {
 	}
 }
 
-// run starts a snippet that only an interrupt ends, and returns its answer when it arrives.
+// run starts a snippet that only an interrupt ends, and returns a channel for its answer.
 func (s *tested) run(path string) <-chan answer {
 	s.Helper()
 	answers := make(chan answer, 1)
@@ -229,7 +230,8 @@ func TestASnippetIsInterrupted(t *testing.T) {
 	s.want(s.do("POST", path+"/exec", "", object{"source": "1"}), 404, "")
 }
 
-// TestADrainInterruptsSnippets stops a server during a snippet. The session keeps its variables.
+// TestADrainInterruptsSnippets stops a server during a snippet, and checks that the session keeps
+// its variables.
 func TestADrainInterruptsSnippets(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)

@@ -17,7 +17,7 @@ import (
 
 const socketPath = "/v1/sessions/connect"
 
-// dial opens a WebSocket. Header contains names and values.
+// dial opens a WebSocket. Header alternates names and values.
 func (s *tested) dial(key string, header ...string) (conn *websocket.Conn, status int, err error) {
 	s.Helper()
 	head := http.Header{}
@@ -33,7 +33,7 @@ func (s *tested) dial(key string, header ...string) (conn *websocket.Conn, statu
 		s.Fatal(err)
 	}
 	if response.Body != nil {
-		_ = response.Body.Close() // the package has read it
+		_ = response.Body.Close() // the package has read the body
 	}
 
 	if err == nil {
@@ -50,7 +50,7 @@ type socket struct {
 	last int
 }
 
-// connect opens a connection and greets.
+// connect opens a connection and performs the handshake of the protocol.
 func (s *tested) connect(key string) *socket {
 	s.Helper()
 	conn, _, err := s.dial(key)
@@ -109,7 +109,7 @@ func (c *socket) ask(method string, params object) string {
 	}
 }
 
-// wants fails unless an answer contains a text.
+// wants fails the test unless got contains text.
 func (c *socket) wants(got, text string) {
 	c.Helper()
 	if !strings.Contains(got, text) {
@@ -169,7 +169,8 @@ func TestASocketHoldsSessions(t *testing.T) {
 	t.Error("sessions outlive their connection")
 }
 
-// TestTheAuditLogHasTheRequestsOfASocket: the log must not contain the contents of snippets.
+// TestTheAuditLogHasTheRequestsOfASocket also checks that the log does not contain the code of
+// snippets.
 func TestTheAuditLogHasTheRequestsOfASocket(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)
@@ -265,7 +266,7 @@ func TestTenantsShareNoNamesOfSockets(t *testing.T) {
 	alice.wants(alice.ask("session/open", object{}), `"session":"3"`)
 }
 
-// TestADrainEndsSockets checks that a held session is saved, and that its client is notified.
+// TestADrainEndsSockets checks that a drain saves a held session and notifies its client.
 func TestADrainEndsSockets(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)

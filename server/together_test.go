@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// together sends a request eight times at once, and returns the answers.
+// together sends a request eight times concurrently, and returns the answers.
 func (s *tested) together(path string, body object, word string) []answer {
 	const count = 8
 	answers := make(chan answer, count)
@@ -27,7 +27,8 @@ func (s *tested) together(path string, body object, word string) []answer {
 	return all
 }
 
-// TestRequestsAtOnceWithOneIdempotencyKey have one answer, which all of them get.
+// TestRequestsAtOnceWithOneIdempotencyKey checks that concurrent requests with one key all get the
+// same answer.
 func TestRequestsAtOnceWithOneIdempotencyKey(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.AtOnce, o.Queue = 20, 20 })
 	with := func(more object) object {
@@ -69,7 +70,7 @@ func TestRequestsAtOnceWithOneIdempotencyKey(t *testing.T) {
 	}
 }
 
-// failing fails the first call, once the test lets it.
+// failing is a model that fails the first call when the test releases it.
 type failing struct {
 	llm.Provider
 	count   atomic.Int64
@@ -86,7 +87,8 @@ func (f *failing) Complete(ctx context.Context, r llm.Request, stream func(strin
 	return llm.Response{}, &llm.Error{Message: "broken"}
 }
 
-// TestARequestThatWaitsAsksAgain lets the first request with its Idempotency-Key fail.
+// TestARequestThatWaitsAsksAgain checks that a waiting request asks the model itself if the first
+// request with its Idempotency-Key fails.
 func TestARequestThatWaitsAsksAgain(t *testing.T) {
 	for path, body := range map[string]object{
 		"/v1/chat/completions": chat("hi"),
@@ -110,7 +112,8 @@ func TestARequestThatWaitsAsksAgain(t *testing.T) {
 	}
 }
 
-// TestAConversationIsLocked: while a response goes on in it, other requests get OpenAI's own error.
+// TestAConversationIsLocked checks that, while a conversation has an unfinished response, other
+// requests for it get the same error as from OpenAI.
 func TestAConversationIsLocked(t *testing.T) {
 	model := newHeld(counting(t))
 	s := start(t, t.TempDir(), model, func(o *Options) { o.AtOnce = 20 })
@@ -122,7 +125,7 @@ func TestAConversationIsLocked(t *testing.T) {
 	for range count {
 		go func() { answers <- s.do("POST", respond, "", body) }()
 	}
-	for range count - 1 { // those that find the first one in progress
+	for range count - 1 { // the requests that find the first one in progress
 		got := <-answers
 		s.want(got, 400, `"code":"conversation_locked"`)
 		s.want(got, 400, `"param":"conversation"`)
@@ -135,7 +138,8 @@ func TestAConversationIsLocked(t *testing.T) {
 	s.want(s.do("POST", respond, "", body), 200, "Hello.")
 }
 
-// TestOneIdempotencyKeyHasOneRequest checks two requests that differ only in the server's own tool.
+// TestOneIdempotencyKeyHasOneRequest checks that a key cannot be reused for a request that differs
+// only in the server's own tool.
 func TestOneIdempotencyKeyHasOneRequest(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	body := object{"model": "rlm/default", "input": "hi"}
@@ -144,7 +148,8 @@ func TestOneIdempotencyKeyHasOneRequest(t *testing.T) {
 	s.want(s.do("POST", respond, "", body, "Idempotency-Key", "w"), 422, "idempotency_mismatch")
 }
 
-// TestARunWithoutAClientIsBegunAnew: a client whose connection broke sends its request again.
+// TestARunWithoutAClientIsBegunAnew checks that a client whose connection broke may send its
+// request again, which begins a new run.
 func TestARunWithoutAClientIsBegunAnew(t *testing.T) {
 	response := object{"model": "rlm/default", "input": []object{{"role": "user", "content": []object{
 		{"type": "input_text", "text": hay}, {"type": "input_text", "text": "wait"},

@@ -7,7 +7,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// TestTheViewerShowsOneTenant requests what another tenant's page just showed.
+// TestTheViewerShowsOneTenant checks that a tenant cannot request a run that another tenant's page
+// just showed.
 func TestTheViewerShowsOneTenant(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	alice, bob := s.key(access.Key{Name: "alice"}), s.key(access.Key{Name: "bob", Scopes: []access.Scope{access.Admin}})

@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
 
-// asking is a model whose runs ask a sub-model in their first turn, and answer in the second.
-// Each of its replies takes a while.
+// asking returns a model whose runs ask a sub-model in their first turn, and answer in the second.
+// Each reply takes the given time.
 func asking(tb testing.TB, code string, each time.Duration) llm.Provider {
 	tb.Helper()
 	ask, final, yes, first := "```repl\n"+code+"\n```", "```repl\nFINAL('done')\n```", "yes", 0
@@ -31,8 +31,8 @@ func asking(tb testing.TB, code string, each time.Duration) llm.Provider {
 	return model
 }
 
-// watch reads the events of a run to their end, after the event with the given number. It returns
-// how many there were, and adds them to a sum.
+// watch reads the events of a run that follow the event with the given number, until the run ends.
+// It returns their number, and adds them to a sum.
 func (s *tested) watch(path string, last int, sum hash.Hash) (count int, err error) {
 	r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.web.URL+path+"/events", http.NoBody)
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *tested) watch(path string, last int, sum hash.Hash) (count int, err err
 
 const watchers = 500
 
-// TestEveryWatcherGetsEveryEvent starts watchers that arrive before the run begins and while it is
-// active; some already know a part of the events.
+// TestEveryWatcherGetsEveryEvent starts watchers before the run begins and while it is active. Some
+// of them skip events that they have already received.
 func TestEveryWatcherGetsEveryEvent(t *testing.T) {
 	model := newHeld(asking(t, "print('wait', llm_query_batched(['is it there?'] * 40))", 0))
 	s := start(t, t.TempDir(), model, func(o *Options) { o.Profiles[0].Task.Config.Bypass = -1 })
@@ -109,12 +109,12 @@ func TestEveryWatcherGetsEveryEvent(t *testing.T) {
 
 const (
 	atOnce  = 100                   // runs
-	callFor = 50 * time.Millisecond // each call of a model
+	callFor = 50 * time.Millisecond // duration of each call of a model
 	calls   = 22                    // calls of a run, one after the other
 )
 
-// BenchmarkServedRuns measures concurrent runs, from their requests to their last events, against
-// the time of their model calls.
+// BenchmarkServedRuns compares the time of concurrent runs, from their requests to their last
+// events, with the time of their model calls.
 func BenchmarkServedRuns(b *testing.B) {
 	s := serveMany(b, asking(b, "for i in range(20):\n    llm_query('is it there?')", callFor))
 	var elapsed time.Duration
@@ -166,7 +166,7 @@ func BenchmarkWatchers(b *testing.B) {
 	b.ReportMetric(float64(events)/elapsed.Seconds(), "events/s")
 }
 
-// serveMany starts a server that allows many concurrent runs, and has already run one.
+// serveMany starts a server that allows many concurrent runs, and that has already completed one.
 func serveMany(b *testing.B, model llm.Provider) *tested {
 	b.Helper()
 	s := start(b, b.TempDir(), model, func(o *Options) {

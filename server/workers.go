@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Workers configure how tier wasm runs in jailed processes without keys, each for one tenant. The
-// zero value works.
+// Workers configure how tier wasm runs in jailed processes that hold no keys and serve one tenant
+// each. The zero value works.
 type Workers struct {
 	// Memory bounds all workers together, in bytes; one tenant may use three quarters of it. Zero
 	// means three quarters of the memory of this machine or container.
@@ -18,11 +18,11 @@ type Workers struct {
 	Engine string
 	// AllowSampled accepts a machine without cgroups, and AllowNested one without namespaces.
 	AllowSampled, AllowNested bool
-	// Log receives messages for the operators of the service.
+	// Log receives messages for the operators of the server.
 	Log *slog.Logger
 }
 
-// Start starts workers for a tier and returns a tier whose sandboxes live in them. Closing it also
+// Start starts workers for a tier and returns a tier whose sandboxes are in them. Closing it also
 // closes the given tier. The error describes what this machine lacks. The returned tier has a
 // method MostMemory, which returns the highest memory limit that a session can have, in bytes.
 func (w Workers) Start(ctx context.Context, wasm tiers.Tier) (tiers.Tier, error) {

@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// inWorkers returns the options of an engine whose tier wasm lives in workers, as in rlm serve.
+// inWorkers returns the options of an engine whose tier wasm runs in workers, as in rlm serve.
 func inWorkers(tb testing.TB) rlm.Options {
 	tb.Helper()
 	skip.WithoutJail(tb)
@@ -35,7 +35,7 @@ func inWorkers(tb testing.TB) rlm.Options {
 	}}
 }
 
-// children returns the processes that this one started, and their descendants.
+// children returns the child processes of this process, and their descendants.
 func children(tb testing.TB) (all []int) {
 	tb.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -46,7 +46,7 @@ func children(tb testing.TB) (all []int) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		var id, parent int
 		var state string
@@ -70,8 +70,8 @@ func children(tb testing.TB) (all []int) {
 	return all
 }
 
-// TestSessionsOutliveTheirWorkers kills the workers of two tenants' sessions, while one of them
-// runs a snippet.
+// TestSessionsOutliveTheirWorkers kills the workers of two tenants' sessions while one session runs
+// a snippet.
 func TestSessionsOutliveTheirWorkers(t *testing.T) {
 	s := startWith(t, t.TempDir(), inWorkers(t), counting(t), func(o *Options) { o.Open = false })
 	alice, bob := s.key(access.Key{Name: "alice"}), s.key(access.Key{Name: "bob"})
@@ -116,7 +116,8 @@ func TestSessionsOutliveTheirWorkers(t *testing.T) {
 	}
 }
 
-// TestWorkersKeepTheAnswersToo kills a server whose guests live in workers.
+// TestWorkersKeepTheAnswersToo kills a server whose sandboxes are in workers, and checks that no
+// answered change is lost.
 func TestWorkersKeepTheAnswersToo(t *testing.T) {
 	keptInWorkers(t, func() rlm.Options { return inWorkers(t) })
 }

@@ -1,5 +1,5 @@
-// Package standard contains the four tiers of the command rlm. An engine without it has only the
-// tier wasm, and links neither Docker's client nor Go interpreters.
+// Package standard contains the four tiers of the command rlm. An engine without this package has
+// only the tier wasm, and links neither Docker's client nor Go interpreters.
 //
 //	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
 package standard
@@ -21,31 +21,31 @@ import (
 
 // Options configure the tiers. The zero value works.
 type Options struct {
-	// Python is the host's interpreter for tier local, a path or a name. Empty means python3.
+	// Python is the path or name of the host's interpreter for tier local. Empty means python3.
 	Python string
-	// LocalFolders are folders of the host that tier local shows to snippets, read-only, in
-	// addition to Python's. A folder with a home directory, keys, .env or .git is refused.
+	// LocalFolders are folders of the host that snippets in tier local can read, in addition to
+	// Python's own. A folder with a home directory, keys, .env or .git is refused.
 	LocalFolders []string
-	// AllowSampled lets tier local run without a cgroup. The memory of its sandboxes is then
-	// sampled, which misses some of the memory that the kernel keeps for them.
+	// AllowSampled allows tier local to run without a cgroup. The memory of its sandboxes is then
+	// sampled, which misses some of the memory that the kernel uses for them.
 	AllowSampled bool
 	// Processes is the number of Python processes that tier local keeps ready for later sessions,
-	// once a session or Warm has used the tier. Zero means one, -1 none: each session then waits a
-	// tenth of a second for its process.
+	// once a session or Warm has used the tier. Zero means one; -1 means none, so that each session
+	// waits a tenth of a second for its process.
 	Processes int
 	// DockerHost is the address of the Docker daemon, in the format of the variable DOCKER_HOST.
 	// Empty means the system's socket.
 	DockerHost string
-	// DockerImage is tier docker's image for Python: the name of an image with additional
-	// packages, or an ID, "sha256:…", which pins it. Empty means the image that this version
+	// DockerImage is tier docker's image for Python: either the name of an image with additional
+	// packages, or an ID such as "sha256:…", which pins it. Empty means the image that this version
 	// builds. DockerGoImage pins the image for Go by its ID.
 	DockerImage, DockerGoImage string
 	// Containers is the number of containers that tier docker keeps ready for later sessions. With
 	// zero, a session waits for its container to start.
 	Containers int
 	// Inject are headers for snippets' connections to a host, by HOST:PORT as in
-	// [router.Policy.Hosts]. Snippets do not see them: they request http:// addresses, and the
-	// host is contacted over TLS.
+	// [router.Policy.Hosts]. The headers are hidden from snippets, which request http:// addresses;
+	// the connection to the host uses TLS.
 	Inject map[string]http.Header
 	// Progress, if set, is called when a slow preparation begins.
 	Progress func(what string)
@@ -53,7 +53,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Tiers is for [rlm.Options.Tiers]: it returns the tiers interp, wasm, docker and local.
+// Tiers returns a function for [rlm.Options.Tiers], which returns the tiers interp, wasm, docker
+// and local.
 func Tiers(o Options) func(wasm tiers.Tier) ([]tiers.Tier, error) {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return func(wasm tiers.Tier) ([]tiers.Tier, error) {

@@ -2,7 +2,7 @@
 //
 //	engine, err := rlm.New(rlm.Options{Store: store.Folder("runs")})
 //
-// It links SQLite, which a program without such runs does not need.
+// It links SQLite, which a program without named runs does not need.
 package store
 
 import (
@@ -14,8 +14,8 @@ import (
 )
 
 // Folder returns the store in a folder: a SQLite database, with large contents in files next to it.
-// The engine opens it at the first use, and creates the folder then if necessary. A read-only
-// folder can be read. Several processes may use a folder at the same time.
+// The engine opens the store at its first use, and then creates the folder if necessary. A
+// read-only folder can only be read. Several processes may use a folder at the same time.
 func Folder(path string) rlm.Store { return folder(path) }
 
 // folder is the path of a folder.
@@ -36,7 +36,7 @@ func (f folder) Open(reads bool) (store.Store, error) {
 	return opened(sqlitestore.Open(string(f)))
 }
 
-// opened keeps a nil pointer, returned with an error, from becoming a non-nil store.
+// opened prevents a nil pointer, returned with an error, from becoming a non-nil interface.
 func opened(s *sqlitestore.Store, err error) (store.Store, error) {
 	if err != nil {
 		return nil, err

@@ -24,7 +24,8 @@ func open(t *testing.T, s rlm.Store) *rlm.Engine {
 	return engine
 }
 
-// TestAFolderIsOpenedWithItsFirstUse makes an engine that does not use its store.
+// TestAFolderIsOpenedWithItsFirstUse checks that an engine that does not use its store does not
+// open it.
 func TestAFolderIsOpenedWithItsFirstUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs")
 	engine := open(t, store.Folder(path))

@@ -1,4 +1,4 @@
-// Package tables lets snippets query tables with SQL:
+// Package tables allows snippets to query tables with SQL:
 //
 //	engine, err := rlm.New(rlm.Options{SQL: tables.SQL})
 //
@@ -18,9 +18,9 @@ import (
 
 var _ repl.SQL = SQL
 
-// SQL finds the inputs that are tables: CSV and JSON Lines texts, and files that contain tables,
-// see package inputs. Each query runs in its own SQLite engine, which is bounded in time, memory
-// and rows.
+// SQL finds the inputs that are tables: CSV and JSON Lines texts, and files that contain tables
+// (see package inputs). Each query runs in a separate SQLite engine, whose time, memory and rows
+// are bounded.
 func SQL(inputs []tiers.Input) repl.Tables {
 	tables := tablesql.New(listSources(inputs), tablesql.DefaultLimits())
 	if tables == nil {
@@ -29,8 +29,8 @@ func SQL(inputs []tiers.Input) repl.Tables {
 	return tables
 }
 
-// listSources returns the texts among the inputs, by the names that snippets use, and the files of
-// small folders.
+// listSources returns the texts among the inputs and the files of small folders, by the names that
+// snippets use.
 func listSources(inputs []tiers.Input) []tablesql.Source {
 	var sources []tablesql.Source
 	for i, in := range inputs {
@@ -53,8 +53,9 @@ func listSources(inputs []tiers.Input) []tablesql.Source {
 	return sources
 }
 
-// listFiles returns the files of a folder that may be tables, by their extensions: opening other
-// files takes time. A folder closes texts if too many are open, so a large one has no tables.
+// listFiles returns the files of a folder whose extensions show that they may be tables, because
+// opening other files takes time. A folder closes texts if too many are open, so a large folder has
+// no tables.
 func listFiles(dir *bigtext.Dir) []tablesql.Source {
 	if !dir.KeepsOpen() {
 		return nil

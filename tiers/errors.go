@@ -10,8 +10,8 @@ import (
 // Effects reports whether a snippet had effects outside its sandbox.
 type Effects string
 
-// The values of Effects: the snippet never started, it ran at least in part, or the tier does not
-// know.
+// The values of Effects: the snippet never started, it ran at least in part, or the tier cannot
+// tell.
 const (
 	EffectsNeverRan Effects = "never_ran"
 	EffectsRan      Effects = "ran"
@@ -22,7 +22,7 @@ const (
 type RejectedError struct {
 	// Tier is the tier's name.
 	Tier string
-	// Missing names what the snippet needs and the tier lacks: a module, a feature, a language.
+	// Missing names the module, feature or language that the snippet needs and the tier lacks.
 	Missing string
 	// Reason explains the rejection in one sentence, for display.
 	Reason string
@@ -41,13 +41,13 @@ type BrokenError struct {
 	Tier string
 	// Effects reports whether the snippet ran.
 	Effects Effects
-	// Lost describes what the session lost; nil if nothing.
+	// Lost describes the session's loss; nil if there is none.
 	Lost *Loss
 	// Err is the cause.
 	Err error
 }
 
-// Error names the tier that broke, and how.
+// Error names the tier that broke, and describes the failure.
 func (e *BrokenError) Error() string {
 	if errors.Is(e.Err, context.Canceled) {
 		cause := strings.TrimSuffix(e.Err.Error(), context.Canceled.Error())

@@ -14,8 +14,8 @@ const OutFolder = "/out"
 // Collector is a Sandbox whose [OutFolder] can be copied to the host.
 type Collector interface {
 	// Collect copies the files below OutFolder into the host folder dir, which must be empty. It
-	// refuses and reports links, devices and names that lead outside. It must not be called
-	// while Run is running.
+	// refuses and reports links, devices and names that lead outside OutFolder. It must not be
+	// called while Run is running.
 	Collect(ctx context.Context, dir string) (Collected, error)
 }
 
@@ -25,18 +25,18 @@ type Collected struct {
 	Bytes int64
 	// Refused names each entry that was not copied, with the reason; at most a hundred.
 	Refused []string
-	// Lost is the reason why files that snippets wrote are gone; empty if none are.
+	// Lost is the reason why files that snippets wrote are gone; empty if no file is gone.
 	Lost string
 }
 
-// Artefact is a result of a snippet other than text, such as a figure. Its bytes come from the
-// guest and are hostile.
+// Artefact is a result of a snippet other than text, such as a figure. Its bytes are from the guest
+// and are hostile.
 type Artefact struct {
 	// Name is unique in the session, and usable as a file name: "figure-2-1.png" is the first
 	// figure of the second snippet.
 	Name string
-	// Type is the media type, such as "image/png". It comes from the guest, or from the first
-	// bytes.
+	// Type is the media type, such as "image/png". The guest sets it, or it is derived from the
+	// first bytes.
 	Type string
 	// Data are the bytes.
 	Data []byte

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Info describes a tier as data. The router knows a tier only by its Info and its Probe.
+// Info describes a tier as data. The router uses nothing of a tier except its Info and its Probe.
 type Info struct {
 	// Name is unique among the tiers: "wasm", "docker".
 	Name string
@@ -18,15 +18,15 @@ type Info struct {
 	Lacks map[Language]string
 	// Features that the tier offers to snippets.
 	Features []Feature
-	// Modules are the top-level Python modules that snippets can import. The set may be
-	// complete only after Probe or Warm. Nil means that the tier does not know them.
+	// Modules are the top-level Python modules that snippets can import. The set may be complete
+	// only after Probe or Warm. Nil means that the modules are unknown.
 	Modules map[string]bool
 	// Shown are the host folders and files that every sandbox of the tier can read. Hidden are
 	// folders with modules that it does not show, each with the reason.
 	Shown, Hidden []string
 	// Isolation is the strength of the tier's wall.
 	Isolation Isolation
-	// OnRequest excludes the tier unless the policy names it.
+	// OnRequest means that the tier is used only if the policy names it.
 	OnRequest bool
 	// Cost is the time that the tier takes.
 	Cost Cost
@@ -51,10 +51,10 @@ func ModuleSet(names ...string) map[string]bool {
 	return m
 }
 
-// Feature is a need that a snippet may have beyond its language.
+// Feature is an ability of a tier that a snippet may need in addition to its language.
 type Feature string
 
-// The features in which tiers differ.
+// The features that distinguish tiers.
 const (
 	FeatureAsync       Feature = "async"        // top-level await, asyncio
 	FeatureThreads     Feature = "threads"      // threads, whose host calls run concurrently
@@ -66,7 +66,7 @@ const (
 	FeatureNative      Feature = "native"       // native extension modules
 	FeatureFork        Feature = "fork"         // live sandboxes can be copied
 	FeatureMove        Feature = "move"         // namespaces move to and from other tiers
-	FeatureHugeContext Feature = "huge-context" // contexts beyond memory
+	FeatureHugeContext Feature = "huge-context" // contexts larger than memory
 	FeatureDeterminism Feature = "determinism"  // the same result in every run, on request
 	FeatureFuel        Feature = "fuel"         // repeatable metering of work
 	FeatureDynamic     Feature = "dynamic"      // exec, eval, imports by a computed name

@@ -5,9 +5,8 @@ import (
 	"io/fs"
 )
 
-// Text is a text of any size, in bytes that are usually UTF-8. It must not change while in use,
-// and its methods may be called concurrently. [*strings.Reader] and [*io.SectionReader]
-// implement it.
+// Text is a text of any size, as bytes that are usually UTF-8. It must not change while in use, and
+// its methods may be called concurrently. [*strings.Reader] and [*io.SectionReader] implement it.
 //
 // A Text that is mapped from a host file also has the method File() *os.File, so that a tier can
 // show the file to its guest instead of copying it. A Text may have the method Name() string;

@@ -7,7 +7,7 @@ import (
 
 // Limits bound one snippet. A zero field means the default, never "no limit".
 //
-// Time that a snippet spends waiting for host calls counts towards neither Wall nor Active.
+// The time that a snippet spends waiting for host calls is charged to neither Wall nor Active.
 type Limits struct {
 	// Wall bounds the duration of a snippet, including sleep.
 	Wall time.Duration
@@ -20,13 +20,13 @@ type Limits struct {
 	Output int64
 	// HostCalls bounds the number of host calls of one snippet.
 	HostCalls int
-	// HostCallsAtOnce bounds the host calls in flight. Further calls wait.
+	// HostCallsAtOnce bounds the concurrent host calls. Further calls wait.
 	HostCallsAtOnce int
-	// Fuel bounds work by a repeatable measure, see Usage.Fuel.
+	// Fuel bounds work by a repeatable measure: see Usage.Fuel.
 	Fuel uint64
 }
 
-// DefaultLimits returns the limits that a zero Limits stands for.
+// DefaultLimits returns the limits that apply if Limits is zero.
 func DefaultLimits() Limits {
 	return Limits{
 		Wall:            30 * time.Second,

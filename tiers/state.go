@@ -15,7 +15,7 @@ type Exporter interface {
 // State is a namespace on its way to another tier. Hostile code wrote its bytes, so only a
 // sandbox may decode them.
 type State struct {
-	// Language of the session.
+	// Language is the language of the session.
 	Language Language
 	// Format names the encoding of Data: "pickle" or "replay" in the tiers of this project. A
 	// sandbox imports only its own format.
@@ -26,8 +26,8 @@ type State struct {
 	Snippet int
 	// Data is the namespace.
 	Data []byte
-	// Exact is the namespace in a form that only its own tier can read, including everything
-	// that Data cannot hold; it may be empty. A sandbox that it does not fit imports Data.
+	// Exact is the namespace in a form that only its own tier can read, including everything that
+	// Data cannot hold; it may be empty. A sandbox that cannot use Exact imports Data.
 	Exact []byte
 	// Left lists the values that could not be exported.
 	Left []Left

@@ -38,8 +38,8 @@ type Tier interface {
 	// Probe returns nil if the tier works on this machine now. Otherwise the error gives
 	// the reason and the remedy.
 	Probe(ctx context.Context) error
-	// Warm makes the slow preparations before the first Open, if there are any. Without it, the
-	// first Open makes those that it needs.
+	// Warm makes any slow preparations before the first Open. Without it, the first Open makes the
+	// preparations that it needs.
 	Warm(ctx context.Context) error
 	// Open starts a sandbox for one session. It fails if the tier cannot enforce cfg. The
 	// context bounds only the opening, not the sandbox's life.
@@ -52,18 +52,18 @@ type Tier interface {
 // Sandbox is one live instance of a tier. It has one owner: its methods must
 // not be called concurrently.
 type Sandbox interface {
-	// Run runs one snippet in the sandbox's namespace and waits for it. When ctx ends, Run
-	// stops the snippet and returns the context's error in a [*BrokenError], whose Lost
-	// describes the restore. The sandbox stays usable.
+	// Run runs one snippet in the sandbox's namespace and waits until it ends. When ctx ends, Run
+	// stops the snippet and returns the context's error in a [*BrokenError], whose Lost describes
+	// the restore. The sandbox remains usable.
 	Run(ctx context.Context, job Job) (Result, error)
 	// Close ends the sandbox and frees its resources. It is idempotent.
 	Close() error
 }
 
-// Host answers the calls that a snippet makes to the outside. It must be safe for
-// concurrent use: the calls of one asyncio.gather arrive at the same time.
+// Host answers the calls that a snippet makes to the outside. It must be safe for concurrent use:
+// the calls of one asyncio.gather arrive concurrently.
 //
-// An error becomes a Python exception in the snippet, with its text.
+// An error becomes a Python exception in the snippet, with the error's message.
 type Host interface {
 	Call(ctx context.Context, call Call) (Value, error)
 }
@@ -77,7 +77,7 @@ func (f HostFunc) Call(ctx context.Context, call Call) (Value, error) { return f
 // Value is one JSON value that crosses the sandbox's wall.
 type Value = json.RawMessage
 
-// Call is one host call. Every field comes from the guest and is hostile.
+// Call is one host call. Every field is from the guest and is hostile.
 type Call struct {
 	// Function is the name that was called, one of Config.Functions.
 	Function string
@@ -91,7 +91,7 @@ type Call struct {
 	Snippet, Ordinal int
 }
 
-// Function is a global name that the host gives to snippets: a function that they call.
+// Function is a global name that the host defines for snippets, usually a function.
 type Function struct {
 	// Name is a Python identifier.
 	Name string
@@ -100,25 +100,25 @@ type Function struct {
 	// Value, if set, makes the name a variable with this value instead of a function. Snippets
 	// may rebind the name, and the new value persists. Only Python has such variables.
 	Value Value
-	// Timed counts the time of its calls as the snippet's own, which the limits bound: the host
-	// computes for the snippet. Other calls are not limited in time.
+	// Timed counts the time of its calls as the snippet's own, which the limits bound, because the
+	// host computes for the snippet. Other calls are not limited in time.
 	Timed bool
 }
 
 // Input is one context of a session: context_0, context_1, and so on, where
 // context is the first. Exactly one of the fields Text, Dir and Value is set.
 type Input struct {
-	// Name describes where the input comes from, for display and prompts.
+	// Name describes the origin of the input, for display and prompts.
 	Name string
 	// Variable is another name of the input in Python snippets. Empty means none.
 	Variable string
-	// Text is a text of any size. The caller closes it after the sandbox.
+	// Text is a text of any size. The caller closes it after closing the sandbox.
 	Text Text
 	// Dir is a directory: a mapping of relative paths to texts.
 	Dir Dir
 	// Value is a JSON value.
 	Value Value
-	// Notes are sentences about what the input does not show, such as how it was decoded and
+	// Notes are sentences about facts that the input does not show, such as how it was decoded and
 	// which files were left out. Prompts contain them.
 	Notes []string
 }
@@ -164,10 +164,10 @@ type Config struct {
 	Packages fs.FS
 	// Out provides [OutFolder], whose files a [Collector] copies to the host.
 	Out bool
-	// Labels identify the user of the sandbox, such as tenant and request. There are at most 16.
-	// A name begins with a lower case letter and has at most 63 lower case letters, digits and
-	// "_.-". A value has at most 256 bytes that print on one line. Labels go to logs and to
-	// containers; snippets do not see them.
+	// Labels identify the user of the sandbox, such as tenant and request. There are at most 16. A
+	// name begins with a lower case letter and has at most 63 lower case letters, digits and "_.-".
+	// A value has at most 256 bytes that print on one line. Labels are added to logs and
+	// containers; snippets cannot read them.
 	Labels map[string]string
 }
 
@@ -175,18 +175,18 @@ type Config struct {
 type Job struct {
 	// Language is the language of Source. Empty means [Python].
 	Language Language
-	// Source is the snippet's text, unmodified.
+	// Source is the snippet's source code, unmodified.
 	Source string
 	// Rejectable lets the tier end the snippet with a [*RejectedError] if it turns out to need
 	// something that another tier may have, such as a module or a thread. The sandbox then
 	// returns to the state before the snippet. Without Rejectable, the snippet gets an
 	// exception.
 	Rejectable bool
-	// Stdout and Stderr, if set, receive the snippet's output while it runs, within the
-	// output limit. The snippet does not see their write errors.
+	// Stdout and Stderr, if set, receive the snippet's output while it runs, within the output
+	// limit. Their write errors do not affect the snippet.
 	Stdout, Stderr io.Writer
-	// Seed, if set, determines the snippet's randomness, and Began is the first time that it
-	// sees, as far as the tier can control them. A durable run repeats a snippet with them.
+	// Seed, if set, determines the snippet's randomness, and Began is the first time that its clock
+	// shows, as far as the tier can control both. A durable run uses them to repeat a snippet.
 	Seed  []byte
 	Began time.Time
 }
@@ -194,7 +194,7 @@ type Job struct {
 // EchoWriter is an optional interface of [Job.Stdout], to receive the value of the last expression
 // apart from the rest of the output.
 type EchoWriter interface {
-	// WriteEcho receives the text of the value with its line end, instead of Write.
+	// WriteEcho receives the value's text with its line end; Write does not receive it.
 	WriteEcho(text []byte)
 }
 
@@ -210,17 +210,17 @@ const (
 // Status is the way in which a snippet ended.
 type Status string
 
-// The ways in which a snippet ends.
+// The ways in which a snippet can end.
 const (
-	// StatusOK: the snippet ran to its end, or called FINAL.
+	// StatusOK means that the snippet ran to its end, or called FINAL.
 	StatusOK Status = "ok"
-	// StatusRaised: an exception left the snippet.
+	// StatusRaised means that the snippet did not catch an exception.
 	StatusRaised Status = "raised"
-	// StatusExited: the snippet called sys.exit or exit.
+	// StatusExited means that the snippet called sys.exit or exit.
 	StatusExited Status = "exited"
-	// StatusLimit: a limit stopped the snippet.
+	// StatusLimit means that a limit stopped the snippet.
 	StatusLimit Status = "limit"
-	// StatusCrashed: the snippet brought its own interpreter down.
+	// StatusCrashed means that the snippet crashed its own interpreter.
 	StatusCrashed Status = "crashed"
 )
 
@@ -230,8 +230,8 @@ type Result struct {
 	// Stdout and Stderr are the snippet's output, up to Limits.Output bytes together. They
 	// hold arbitrary bytes, usually UTF-8.
 	Stdout, Stderr string
-	// Echo is the text of the last expression's value, or empty. The same text is the last line
-	// of Stdout, as in an interactive interpreter. Compiled Go does not set it.
+	// Echo shows the last expression's value, or is empty. The same text is the last line of
+	// Stdout, as in an interactive interpreter. Compiled Go does not set it.
 	Echo string
 	// Artefacts are the results other than text, in the order in which the snippet made them.
 	Artefacts []Artefact
@@ -239,43 +239,44 @@ type Result struct {
 	Dropped int64
 	// Final is the value of the session's FINAL, if the snippet called it.
 	Final *Final
-	// Exception is set if Status is StatusRaised, StatusExited or StatusCrashed, and if a limit
-	// stopped the snippet by an exception.
+	// Exception is set if Status is StatusRaised, StatusExited or StatusCrashed, or if a limit
+	// stopped the snippet with an exception.
 	Exception *Exception
 	// Limit names the limit that was exceeded. With StatusLimit, it stopped the snippet;
 	// otherwise the snippet continued, as with the output limit.
 	Limit Limit
 	// Usage is the snippet's use of resources.
 	Usage Usage
-	// Enforced lists the limits and the mechanisms that enforced them.
+	// Enforced lists the limits with the mechanisms that enforced them.
 	Enforced []Enforcement
 	// Denied lists the connections that the proxy refused: see Config.Hosts.
 	Denied []Denial
-	// Lost describes what the session lost in a restore; nil if nothing.
+	// Lost describes the session's loss in a restore; nil if there is none.
 	Lost *Loss
-	// Variables are the existing variables that snippets created, oldest first, at most a few
-	// hundred. Nil means unknown: the tier does not report them, or the snippet was stopped.
+	// Variables are the variables that snippets created and that still exist, oldest first, at most
+	// a few hundred. Nil means unknown: the tier does not report them, or the snippet was stopped.
 	Variables []Variable
 }
 
 // Variable is a variable of a session.
 type Variable struct {
-	// Name is the variable's name. Kind is its type, with the length of a collection, such
-	// as "list (1,204)". Both come from the guest and are hostile.
+	// Name is the variable's name. Kind is its type, with the length of a collection, such as "list
+	// (1,204)". Both are from the guest and are hostile.
 	Name, Kind string
 }
 
 // Denial is a connection that the proxy refused.
 type Denial struct {
-	// Target is the requested address. Reason explains why it is refused and what is allowed.
+	// Target is the requested address. Reason explains why the proxy refused it and what is
+	// allowed.
 	Target string `json:"target"`
 	Reason string `json:"reason"`
 }
 
 // Final is the answer that a snippet gave with FINAL or one of its dialects.
 type Final struct {
-	// Value is the answer as JSON, without duplicate keys, NaN or infinity, which raise
-	// exceptions. Values of other types that JSON lacks are given as their str().
+	// Value is the answer as JSON, without duplicate keys, NaN or infinity, which raise exceptions.
+	// A value of another type that JSON lacks is given as its str().
 	Value Value
 	// Name is the variable that FINAL_VAR named.
 	Name string
@@ -283,12 +284,12 @@ type Final struct {
 
 // Exception is an uncaught exception of a snippet.
 type Exception struct {
-	// Type is the name of the class, Message the exception's str(), and Traceback the text that
-	// CPython prints, with the lines of the snippet.
+	// Type is the name of the class, Message the exception's str(), and Traceback the traceback
+	// that CPython prints, with the lines of the snippet.
 	Type      string `json:"type"`
 	Message   string `json:"message"`
 	Traceback string `json:"traceback,omitempty"`
-	// ExitCode is the argument of sys.exit, with StatusExited.
+	// ExitCode is the argument of sys.exit if Status is StatusExited.
 	ExitCode int `json:"exit_code,omitempty"`
 }
 
@@ -304,7 +305,7 @@ type Loss struct {
 // Usage is the resource use of one snippet.
 type Usage struct {
 	// Wall is the time from start to end. HostWait is the part spent in host calls, and Idle the
-	// part spent asleep. Active is the rest, in which the snippet computed.
+	// part spent asleep. Active is the rest, during which the snippet computed.
 	Wall, Active, HostWait, Idle time.Duration
 	// Queued is the time that the snippet waited for a processor, before its start and
 	// afterwards. It is not part of Wall.

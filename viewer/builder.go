@@ -10,35 +10,36 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Limits on a run in the viewer.
+// Limits on the data of a run in the viewer.
 const (
 	maxNodes = 250_000
 	maxText  = 1 << 20   // bytes of one text
 	maxTexts = 256 << 20 // bytes of all texts
 	maxTitle = 160       // characters
-	maxOpen  = 1_024     // calls in flight, of one loop
+	maxOpen  = 1_024     // calls in flight of one loop
 )
 
-// Builder builds a run from the events of its loops, in order. The zero value is a run that has
-// not begun. It belongs to one goroutine.
+// Builder builds a run from the events of its loops, in order. The zero value is a run that has not
+// begun. Only one goroutine may use it.
 type Builder struct {
 	run   Run
 	began time.Time
 	last  time.Time        // time of the last event
 	loops map[string]*loop // by their names in events
 	bytes int
-	left  int // nodes left out
-	short int // texts shortened or left out
+	left  int // number of nodes left out
+	short int // number of texts shortened or left out
 }
 
-// loop records where a loop's next events belong. Node numbers are -1 for none.
+// loop records the nodes to which a loop's next events belong. A node number of -1 means none.
 type loop struct {
 	begun               bool
 	node, turn, snippet int
 	open                []int // calls in flight
 }
 
-// Run returns the run so far. The builder continues with its own copy of the nodes.
+// Run returns the run that was built from the events until now. The builder continues with a copy
+// of the nodes.
 func (b *Builder) Run() *Run {
 	run := b.run
 	run.Began = b.began
@@ -48,7 +49,7 @@ func (b *Builder) Run() *Run {
 	return &run
 }
 
-// note adds omissions to the notes of a run.
+// note adds the omissions to the notes of a run.
 func (b *Builder) note(run *Run) {
 	run.Notes = append([]string{}, b.run.Notes...)
 	if b.left > 0 {
@@ -62,7 +63,7 @@ func (b *Builder) note(run *Run) {
 	}
 }
 
-// add adds a node and returns its number, -1 if there are too many.
+// add adds a node and returns its number, or -1 if there are too many nodes.
 func (b *Builder) add(n Node) int {
 	if len(b.run.Nodes) >= maxNodes {
 		b.left++
@@ -125,11 +126,11 @@ func (b *Builder) span(e *ledger.Event) (start, elapsed float64) {
 	return -1, elapsed
 }
 
-// Event adds an event. Ran, Call, Request and Response contain the whole texts, if the event has
-// them.
+// Event adds an event. If the event has the fields Ran, Call, Request or Response, they contain the
+// complete texts.
 func (b *Builder) Event(e *ledger.Event) {
 	if l := b.loops[shorten(e.Node)]; l != nil && l.begun && e.Kind == ledger.EventLoopStarted {
-		delete(b.loops, shorten(e.Node)) // a repeated turn has its sub-loops again
+		delete(b.loops, shorten(e.Node)) // a repeated turn begins its sub-loops again
 	}
 	l := b.loop(e)
 	if l == nil {
@@ -161,11 +162,11 @@ func (b *Builder) Event(e *ledger.Event) {
 		ledger.EventWarning, ledger.EventWaiting, ledger.EventAnswer, ledger.EventVerdict:
 		b.addNote(l, e)
 	default:
-		b.addNote(l, e) // from a later version
+		b.addNote(l, e) // the event is from a later version
 	}
 }
 
-// loop returns the loop of an event. A loop with an unknown beginning begins now.
+// loop returns the loop of an event. If the beginning of the loop is unknown, the loop begins now.
 func (b *Builder) loop(e *ledger.Event) *loop {
 	name := shorten(e.Node)
 	if l := b.loops[name]; l != nil {
@@ -195,8 +196,8 @@ func (b *Builder) loop(e *ledger.Event) *loop {
 	return l
 }
 
-// place returns the node of a loop below which its next calls belong: its snippet, which begins
-// with the first of them.
+// place returns the node of a loop under which its next calls are placed. This is the current
+// snippet, which begins with its first call.
 func (b *Builder) place(l *loop, at time.Time) int {
 	if l.turn < 0 {
 		return l.node
@@ -238,7 +239,7 @@ func (b *Builder) endTurn(l *loop, at time.Time) {
 	l.turn, l.snippet, l.open = -1, -1, nil
 }
 
-// inTurn returns the node for a step of a loop that belongs to no snippet.
+// inTurn returns the parent node for a step of a loop outside of snippets.
 func (l *loop) inTurn() int {
 	if l.turn >= 0 {
 		return l.turn
@@ -258,7 +259,7 @@ func (b *Builder) addReply(l *loop, e *ledger.Event) {
 	b.nameTurn(l.turn, reply)
 }
 
-// nameTurn adds the gist of a turn's first reply to its title.
+// nameTurn adds the beginning of a turn's first reply to the turn's title.
 func (b *Builder) nameTurn(turn int, reply string) {
 	if turn < 0 {
 		return
@@ -281,7 +282,7 @@ func withoutFences(reply string) string {
 
 func isFence(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "```") }
 
-// fillCall copies an event's data about a model call.
+// fillCall copies an event's data about a model call to a node.
 func (b *Builder) fillCall(n *Node, e *ledger.Event) {
 	n.Model, n.Agent, n.Reason = shorten(e.Model), shorten(e.Agent), shorten(e.Purpose)
 	n.Start, n.Elapsed = b.span(e)
@@ -326,8 +327,8 @@ func (b *Builder) beginCall(l *loop, e *ledger.Event) {
 	}
 }
 
-// endCall ends the call in flight whose start matches the event. A call with a previously known
-// reply has no start.
+// endCall ends the call in flight whose start matches the event. A call whose reply was already
+// known has no start.
 func (b *Builder) endCall(l *loop, e *ledger.Event) {
 	start, _ := b.span(e)
 	model, purpose := shorten(e.Model), shorten(e.Purpose)
@@ -412,7 +413,7 @@ func (b *Builder) endSnippet(l *loop, e *ledger.Event) {
 	}
 }
 
-// addNote adds an event that is neither a call nor a snippet.
+// addNote adds a node for an event that is neither a call nor a snippet.
 func (b *Builder) addNote(l *loop, e *ledger.Event) {
 	parent := l.inTurn()
 	if l.snippet >= 0 && e.Kind != ledger.EventAnswer {

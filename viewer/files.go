@@ -26,11 +26,11 @@ const (
 
 // Files is the source of the traces in files and folders. Their IDs are their paths.
 type Files struct {
-	paths []string // as given
+	paths []string // the paths that the caller gave
 }
 
 // FindTraces returns the traces in files and folders: records of --trace, trajectories and run
-// logs. It is an error if a path contains none.
+// logs. A path without any trace is an error.
 func FindTraces(paths ...string) (*Files, error) {
 	f := &Files{paths}
 	for _, path := range paths {
@@ -60,8 +60,8 @@ func (f *Files) List(context.Context) ([]Item, error) {
 	return all, nil
 }
 
-// findTraces returns the traces at a path. A folder with a trace counts as one; in other folders,
-// it searches the subfolders.
+// findTraces returns the traces at a path. A folder that contains a trace is one item; in other
+// folders, findTraces searches the subfolders.
 func findTraces(path string) (items []Item, err error) {
 	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -86,7 +86,7 @@ func findTraces(path string) (items []Item, err error) {
 			if err == nil {
 				items = append(items, Item{ID: name, Changed: info.ModTime()})
 			}
-			return nil // or it was deleted meanwhile
+			return nil // or the file was deleted meanwhile
 		}
 		return nil
 	})
@@ -108,7 +108,7 @@ func deeper(path, name string) int {
 	return strings.Count(rest, string(filepath.Separator)) + 1
 }
 
-// lastChange returns when a record last changed. ok is false if the folder is not a record.
+// lastChange returns when a record last changed, or false if the folder is not a record.
 func lastChange(dir string) (changed time.Time, ok bool) {
 	for _, name := range []string{trajectory.File, trajectory.EventsFile} {
 		info, err := os.Lstat(filepath.Join(dir, name))
@@ -184,7 +184,7 @@ func readFile(file io.ReadSeeker) (*Run, error) {
 	return ReadTrajectory(file)
 }
 
-// stampOf returns a text that changes when a trace does. It is empty while there is none.
+// stampOf returns a string that changes when a trace changes. It is empty while there is no trace.
 func stampOf(path string) string {
 	stamp := ""
 	for _, name := range []string{"", trajectory.File, trajectory.EventsFile} {
@@ -198,16 +198,16 @@ func stampOf(path string) string {
 	return stamp + fmt.Sprint(traces.IsWritten(path))
 }
 
-// Wait implements [Source]: it checks the files periodically.
+// Wait implements [Source]. It checks the files periodically.
 func (f *Files) Wait(ctx context.Context, id string, run *Run) error {
 	return Poll(ctx, run, func() (bool, error) {
-		stamp := stampOf(id) // an active run rewrites its folder
+		stamp := stampOf(id) // an active run changes its folder
 		return stamp != "" && stamp != run.Stamp, nil
 	})
 }
 
 // Poll waits until changed returns true. It returns [ErrEnded] immediately for a run that has
-// ended; a parked run has not, and an interrupted run may continue in another process.
+// ended. A parked run has not ended, and an interrupted run may continue in another process.
 func Poll(ctx context.Context, run *Run, changed func() (bool, error)) error {
 	if !slices.Contains([]string{StatusRunning, StatusParked, StatusInterrupted}, run.Status) {
 		return ErrEnded

@@ -2,15 +2,15 @@ package viewer
 
 import "slices"
 
-// endTurns ends the turns of all loops at the last event: no more of their events follow.
+// endTurns ends the turns of all loops at the last event, because no more of their events follow.
 func (b *Builder) endTurns() {
 	for _, l := range b.loops {
 		b.endTurn(l, b.last)
 	}
 }
 
-// graft adds the nodes of another tree with the same root. Its steps without an ending, the nodes
-// above them, and the last turn get the status of a run that has not ended.
+// graft adds the nodes of another tree with the same root. If the run has not ended, the tree's
+// steps without an end, their ancestors, and the last turn get its status.
 func (b *Builder) graft(tree *Builder, status string) {
 	isOpen := slices.Contains([]string{StatusRunning, StatusInterrupted, StatusParked}, status)
 	hasRoom := b.bytes+tree.bytes <= maxTexts
@@ -25,7 +25,7 @@ func (b *Builder) graft(tree *Builder, status string) {
 		b.run.Nodes, b.run.Texts = append(b.run.Nodes, added.Nodes[0]), append(b.run.Texts, added.Texts[0])
 	}
 
-	numbers, turn := make([]int, len(added.Nodes)), 0 // in the new tree
+	numbers, turn := make([]int, len(added.Nodes)), 0 // the numbers in the new tree
 	for i := 1; i < len(added.Nodes); i++ {
 		if len(b.run.Nodes) >= maxNodes {
 			b.left += len(added.Nodes) - i
@@ -52,8 +52,8 @@ func (b *Builder) graft(tree *Builder, status string) {
 	}
 }
 
-// startOpen gives the last turn its start, which is the end of what is known before it. Its steps
-// have no times.
+// startOpen sets the start of the last turn to the end of the nodes before it, because the turn's
+// steps have no times.
 func (b *Builder) startOpen(turn int) {
 	if turn == 0 {
 		return

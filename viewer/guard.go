@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Token returns an unguessable text.
+// Token returns an unguessable string.
 func Token() string { return rand.Text() }
 
-// Guard admits only the browser that knows the whole address of a viewer on this machine:
-// http://ADDRESS/TOKEN/. Other users of the machine do not know the token. Host and Origin
-// distinguish other pages in the same browser, which may reach the server by their own name.
+// Guard admits only a browser that has the whole address of a viewer on this machine, which is
+// http://ADDRESS/TOKEN/. Other users of the machine do not know the token. Host and Origin exclude
+// other pages in the same browser, which may reach the server by their own host name.
 func Guard(token, address string, viewer http.Handler) http.Handler {
 	inside := http.StripPrefix("/"+token, viewer)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func isOurs(host, address string) bool {
 	return err == nil && (host == address || host == net.JoinHostPort("localhost", port))
 }
 
-// isOwnOrigin reports whether a request comes from the viewer's own page, or from no page.
+// isOwnOrigin reports whether the viewer's own page sent a request, or no page did.
 func isOwnOrigin(r *http.Request, address string) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 		// A link may lead here, but no other page may load these resources.

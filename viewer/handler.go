@@ -18,10 +18,10 @@ import (
 // Limits on requests.
 const (
 	maxFound  = 10_000 // nodes that a search returns
-	maxQuery  = 1_000  // bytes of a search text
+	maxQuery  = 1_000  // bytes of a search query
 	maxOpened = 4      // runs that stay in memory
-	maxParts  = 200    // nodes whose texts a request may ask for
-	maxPart   = 50_000 // bytes of each text; the first of these nodes is sent whole
+	maxParts  = 200    // nodes whose texts one request may fetch
+	maxPart   = 50_000 // bytes of each text; only the texts of the first node are complete
 )
 
 // handler serves a viewer.
@@ -30,8 +30,8 @@ type handler struct {
 	log    *slog.Logger
 
 	mu      sync.Mutex
-	opened  []openedRun // the latest last
-	version int64       // version of the last run
+	opened  []openedRun // the most recently used one last
+	version int64       // version of the last run that was read
 }
 
 type openedRun struct {
@@ -55,7 +55,7 @@ func New(source Source, log *slog.Logger) http.Handler {
 	return withHeaders(mux)
 }
 
-// withHeaders forbids the browser everything that the page does not need.
+// withHeaders adds headers that forbid everything that the page does not need.
 func withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -69,14 +69,14 @@ func withHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// policy returns the policy for a page with these script and style sources.
+// policy returns the content security policy for a page with these script and style sources.
 func policy(scripts, styles string) string {
 	return "default-src 'none'; script-src " + scripts + "; style-src " + styles +
 		"; img-src data:; base-uri 'none'; form-action 'none'" +
 		"; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
-// hashOf returns the hash of a text for a policy.
+// hashOf returns the hash of a script or style for a policy.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -158,7 +158,7 @@ func (h *handler) serveSearch(w http.ResponseWriter, r *http.Request) {
 	h.reply(w, all, err)
 }
 
-// open returns a run, either as last read or read again.
+// open returns a run: if anew is set, it reads the run again; otherwise the run may be from memory.
 func (h *handler) open(ctx context.Context, id string, anew bool) (*Run, error) {
 	if !anew {
 		h.mu.Lock()
@@ -178,7 +178,7 @@ func (h *handler) open(ctx context.Context, id string, anew bool) (*Run, error) 
 	return run, err
 }
 
-// keep keeps a run in memory, and drops the least recently used one.
+// keep keeps a run in memory, and drops the least recently used run beyond the limit.
 func (h *handler) keep(id string, run *Run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -189,7 +189,7 @@ func (h *handler) keep(id string, run *Run) {
 		}
 	}
 
-	if run.Version == 0 { // a source may return the same run again, while others read it
+	if run.Version == 0 { // a source may return the same run again, while other requests use it
 		h.version++
 		run.Version = h.version
 	}
@@ -197,7 +197,7 @@ func (h *handler) keep(id string, run *Run) {
 	h.opened = kept[max(len(kept)-maxOpened, 0):]
 }
 
-// change is the difference between two versions of a run. Nodes have their numbers.
+// change is the difference between two versions of a run. Nodes are identified by their numbers.
 type change struct {
 	Title  string       `json:"title"`
 	Status string       `json:"status"`
@@ -206,15 +206,15 @@ type change struct {
 	Nodes  map[int]Node `json:"nodes,omitempty"`
 }
 
-// The pause between two changes is at least this long, and at least that many times the duration
-// of reading the run: a large run must not keep a processor busy.
+// The pause between two changes has this minimum length. It is also at least this multiple of the
+// time that reading the run takes, so that a large run does not keep a processor busy.
 const (
 	pause      = 250 * time.Millisecond
 	pauseTimes = 3
 )
 
-// serveChanges sends the changes of a run until it has ended, as server-sent events. A browser
-// with an outdated version first receives everything.
+// serveChanges sends the changes of a run until it has ended, as server-sent events. A browser with
+// an outdated version first receives the whole run.
 func (h *handler) serveChanges(w http.ResponseWriter, r *http.Request) {
 	id := r.FormValue("id")
 	before, err := h.open(r.Context(), id, false)
@@ -248,7 +248,7 @@ func (h *handler) serveChanges(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if err := sendChange(w, before, after, ended); err != nil || ended {
-			_ = flow.Flush() // the browser has gone away, or has everything
+			_ = flow.Flush() // fails if the browser has gone away
 			return
 		}
 
@@ -261,7 +261,7 @@ func (h *handler) serveChanges(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sendChange sends the difference between two readings of a run.
+// sendChange sends the difference between two versions of a run.
 func sendChange(w http.ResponseWriter, before, after *Run, ended bool) error {
 	c := change{
 		Title: after.Title, Status: after.Status, Notes: after.Notes,

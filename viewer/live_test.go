@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/viewer"
 )
 
-// lock locks a file as a process that writes a record does.
+// lock locks a file, as a process that writes a record does.
 func lock(t *testing.T, name string) (unlock func()) {
 	t.Helper()
 	f, err := os.Open(name)
@@ -26,7 +26,8 @@ func lock(t *testing.T, name string) (unlock func()) {
 	return func() { _ = f.Close() }
 }
 
-// traceOf returns the entry of a run log with the record of a turn: some events, as JSON.
+// traceOf returns the entry of a run log that contains the record of a turn, which consists of
+// events as JSON.
 func traceOf(t *testing.T, turn int, events ...string) string {
 	t.Helper()
 	kept := trajectory.KeptTurn{Lines: []trajectory.Kept{{
@@ -50,7 +51,8 @@ const (
 		`"data":{"about":"a/m: is it?","ending":{"response":{"Text":"yes"}}},"cost":{"calls":1}}`
 )
 
-// TestARunLogThatGrowsIsATree takes turns that count from the record, and others from the steps.
+// TestARunLogThatGrowsIsATree checks that committed turns are taken from the record, and other
+// turns from the steps.
 func TestARunLogThatGrowsIsATree(t *testing.T) {
 	var j viewer.RunLogReader
 	for _, c := range []struct {
@@ -130,7 +132,8 @@ loop "q" (running) question="q"
 	}
 }
 
-// TestARunLogHasFewNotes adds damaged lines one after another, as an active run does.
+// TestARunLogHasFewNotes adds damaged lines one after another, and checks that the number of notes
+// stays bounded.
 func TestARunLogHasFewNotes(t *testing.T) {
 	t.Parallel()
 	var j viewer.RunLogReader
@@ -156,7 +159,8 @@ func TestARunLogHasFewNotes(t *testing.T) {
 	}
 }
 
-// TestAStoredTurnHasATime: the steps of an unfinished turn have no times, but the turn has a start.
+// TestAStoredTurnHasATime checks that an unfinished turn has a start although its steps have no
+// times.
 func TestAStoredTurnHasATime(t *testing.T) {
 	t.Parallel()
 	var log viewer.RunLogReader

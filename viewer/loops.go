@@ -18,7 +18,7 @@ func (b *Builder) beginLoop(l *loop, e *ledger.Event) {
 	b.addText(l.node, "question", FormText, e.Text)
 }
 
-// interrupt ends what an interrupted run had begun; a later process continues the run.
+// interrupt ends the unfinished nodes of an interrupted run, which a later process continues.
 func (b *Builder) interrupt(l *loop) {
 	for i := range b.run.Nodes {
 		if n := &b.run.Nodes[i]; i != l.node && n.Status == StatusRunning {

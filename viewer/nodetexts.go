@@ -11,12 +11,12 @@ type nodeText struct {
 	Text
 
 	Node int `json:"node"`
-	// IsCut reports that only the beginning of the text is there.
+	// IsCut means that only the beginning of the text is included.
 	IsCut bool `json:"cut,omitempty"`
 }
 
-// textsOf returns the texts of some nodes, whose numbers a browser has sent. The first node is the
-// one that the reader has chosen: its texts are whole, and it must exist. The others may be gone,
+// textsOf returns the texts of the nodes whose numbers a browser has sent. The first node, which
+// the reader has chosen, must exist, and its texts are complete. Other nodes may no longer exist,
 // because a run that has not ended changes.
 func textsOf(run *Run, numbers []string) ([]nodeText, error) {
 	if len(numbers) == 0 || len(numbers) > maxParts {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The parts of the page. The scripts share one scope, in this order.
+// These are the parts of the page. The scripts share one scope, in this order.
 //
 //go:embed page
 var files embed.FS
@@ -20,7 +20,7 @@ var scripts = []string{
 func read(name string) string {
 	data, err := files.ReadFile("page/" + name)
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // cannot happen: the file is embedded
 	}
 	return string(data)
 }
@@ -38,7 +38,7 @@ func script() string {
 
 func style() string { return read("viewer.css") }
 
-// parts are the parts in which a server's page and an exported file differ.
+// parts contains the parts in which a server's page and an exported file differ.
 type parts struct{ head, tail string }
 
 // page returns the whole page.
@@ -46,9 +46,9 @@ func page(p parts) string {
 	return strings.NewReplacer("<!--head-->", p.head, "<!--tail-->", p.tail).Replace(read("index.html"))
 }
 
-// Export writes a run as one self-contained file, which needs no server.
+// Export writes a run as one self-contained HTML file, which needs no server.
 func Export(w io.Writer, run *Run) error {
-	// JSON in Go escapes <, > and &, so no text of the run ends the element.
+	// Go escapes <, > and & in JSON, so no text of the run can end the HTML element.
 	data, err := json.Marshal(struct {
 		*Run
 		Texts [][]Text `json:"texts"`

@@ -1,9 +1,9 @@
-// Package viewer shows runs in a browser: their tree of loops, turns, snippets and calls, with
-// times and costs. A [Source] provides the runs, [New] serves them, and [Export] writes one as a
-// file that needs no server.
+// Package viewer shows runs in a browser, as trees of loops, turns, snippets and calls, with times
+// and costs. A [Source] provides the runs, [New] serves them, and [Export] writes a run as a file
+// that needs no server.
 //
-// All text of a run is hostile. It reaches the page as JSON, and the page shows it only as text;
-// the page's content security policy lets nothing else run.
+// All text of a run is assumed to be hostile. It is sent to the page as JSON, and the page shows it
+// only as text; the page's content security policy blocks all other scripts.
 package viewer
 
 import (
@@ -14,29 +14,30 @@ import (
 // Kind is the kind of a node.
 type Kind string
 
-// The kinds of nodes. Other nodes have the name of their event as kind, such as "warning".
+// These are the kinds of nodes. The kind of any other node is the name of its event, such as
+// "warning".
 const (
 	KindLoop    Kind = "loop"
 	KindTurn    Kind = "turn"
 	KindReply   Kind = "reply"
 	KindSnippet Kind = "snippet"
 	KindCall    Kind = "call"
-	KindCalls   Kind = "calls" // one call of a snippet that asked models many times
+	KindCalls   Kind = "calls" // one call of a snippet that made many model calls
 	KindTool    Kind = "tool"  // a tool call
 	KindAnswer  Kind = "answer"
-	KindStep    Kind = "step" // of a trace of another agent
-	KindNote    Kind = "note" // a fact about the models, such as an unknown price: not a problem
+	KindStep    Kind = "step" // a step of another agent's trace
+	KindNote    Kind = "note" // a fact about the models that is no problem: an unknown price
 )
 
-// The statuses of nodes. The others are those of loops. Empty means that all is well.
+// These are the statuses of nodes, in addition to those of loops. Empty means success.
 const (
 	StatusRunning     = "running"
 	StatusFailed      = "failed"
-	StatusInterrupted = "interrupted" // the process ended first; a later one did it again
-	StatusParked      = "parked"      // it continues after a decision
+	StatusInterrupted = "interrupted" // the process ended first, and a later one repeated it
+	StatusParked      = "parked"      // the node continues after a decision
 )
 
-// Node is a part of a run. It comes after its parent and keeps its number.
+// Node is a part of a run. A node follows its parent and keeps its number.
 type Node struct {
 	Parent int    `json:"parent"` // the number of a node, -1 for none
 	Kind   Kind   `json:"kind"`
@@ -46,11 +47,11 @@ type Node struct {
 	Agent  string `json:"agent,omitempty"`
 	Tier   string `json:"tier,omitempty"`
 	Reason string `json:"reason,omitempty"` // the purpose of a call
-	// Start is the time since the run began, Elapsed the duration, in milliseconds. Either is -1
-	// if unknown.
+	// Start is the time since the run began, and Elapsed the duration, in milliseconds. An unknown
+	// value is -1.
 	Start   float64 `json:"start"`
 	Elapsed float64 `json:"elapsed"`
-	// The usage of the node itself, without the nodes below it.
+	// The following fields are the usage of the node itself, without the nodes below it.
 	Calls        int64   `json:"calls,omitempty"`
 	InputTokens  int64   `json:"in,omitempty"`
 	OutputTokens int64   `json:"out,omitempty"`
@@ -64,11 +65,11 @@ type Node struct {
 // Form determines how a text is shown.
 type Form string
 
-// The forms of texts.
+// These are the forms of texts.
 const (
 	FormText  Form = "text"
 	FormCode  Form = "code"
-	FormReply Form = "reply" // with code between fences
+	FormReply Form = "reply" // text with code between fences
 )
 
 // Text is a text of a node, such as its code or its output.
@@ -78,24 +79,24 @@ type Text struct {
 	Text string `json:"text"`
 }
 
-// Run is the viewer's knowledge of a run.
+// Run contains the data that the viewer has about a run.
 type Run struct {
 	Title  string   `json:"title"`
 	Status string   `json:"status"`
 	Notes  []string `json:"notes,omitempty"` // about parts that are left out
-	// Began is the time at which the times of the nodes begin. It is zero if unknown.
+	// Began is the time to which the times of the nodes are relative. It is zero if unknown.
 	Began time.Time `json:"began,omitzero"`
 	Nodes []Node    `json:"nodes"`
 	// Texts are the texts of each node.
 	Texts [][]Text `json:"-"`
-	// Stamp is the source's own record of how far it has read.
+	// Stamp is the source's record of how much it has read.
 	Stamp string `json:"-"`
-	// Version is the viewer's number for this reading.
+	// Version is the number that the viewer gave to this version of the run.
 	Version int64 `json:"version,omitempty"`
 }
 
 // search returns the numbers of the nodes that contain a text, regardless of case, and whether
-// there are more than limit.
+// there are more than limit such nodes.
 func (r *Run) search(text string, limit int) (found []int, more bool) {
 	text = strings.ToLower(text)
 	found = []int{}

@@ -42,22 +42,23 @@ type runLogEntry struct {
 }
 
 // RunLogReader builds a tree from the log of a named run, which may still grow. The log contains
-// the record of the committed turns. For later steps, there are no times, and of the code's output
-// only what the model saw. The zero value is ready. It belongs to one goroutine.
+// the record of the committed turns. For later steps, it has no times, and only the part of the
+// code's output that was shown to the model. The zero value is ready to use. Only one goroutine may
+// use it.
 type RunLogReader struct {
 	lines   traces.Lines
 	notes   []string
-	isKnown bool // a line is an entry
+	isKnown bool // at least one line is an entry
 
 	record   trajectory.Rebuilt
-	recorded *Builder       // the tree of the record, nil if it has to be read
+	recorded *Builder       // the tree of the record; nil if the record must be read again
 	counts   int            // the last committed turn
 	last     string         // kind of the last entry
-	waits    map[string]int // nodes of calls that wait for a person: the record omits them
+	waits    map[string]int // nodes of calls that wait for a person, which the record omits
 
 	question string
 	build    Builder        // the tree of the steps after the committed turns
-	nodes    map[string]int // by their places
+	nodes    map[string]int // by their keys
 }
 
 // Add adds more lines.
@@ -74,7 +75,7 @@ func (j *RunLogReader) Add(file io.Reader) error {
 		j.isKnown = j.isKnown || e.Kind != ""
 		return j.entry(&e)
 	})
-	for _, note := range notes { // problems of a log may recur with each additional line
+	for _, note := range notes { // the same problem may be noted again with each additional line
 		if len(j.notes) < maxNotes && !slices.Contains(j.notes, note) {
 			j.notes = append(j.notes, note)
 		}
@@ -85,7 +86,7 @@ func (j *RunLogReader) Add(file io.Reader) error {
 // maxNotes is the maximum number of notes about a run log.
 const maxNotes = 40
 
-// beginSteps begins an empty tree of steps.
+// beginSteps begins a new tree of steps.
 func (j *RunLogReader) beginSteps() {
 	j.build, j.nodes = Builder{}, map[string]int{}
 	j.nodes[""] = j.build.add(Node{
@@ -94,7 +95,8 @@ func (j *RunLogReader) beginSteps() {
 	j.build.addText(0, "question", FormText, j.question)
 }
 
-// Run returns the run so far. It has the given status, if the log does not contain one.
+// Run returns the run, as far as it was read. If the log contains no status, the run gets the given
+// one.
 func (j *RunLogReader) Run(status string) (*Run, error) {
 	if !j.isKnown {
 		return nil, errors.New("it is no run log of a run")
@@ -119,7 +121,7 @@ func (j *RunLogReader) Run(status string) (*Run, error) {
 	return &all.run, nil
 }
 
-// readRecord reads the record of the turns that count, or of all.
+// readRecord reads the record of the committed turns or, if all is set, of all turns.
 func (j *RunLogReader) readRecord(all bool) {
 	record := &j.record
 	if !all {
@@ -153,7 +155,7 @@ func (j *RunLogReader) isWhole() bool {
 
 func (j *RunLogReader) entry(e *runLogEntry) error {
 	if j.last == "trace" || e.Kind == "trace" {
-		j.recorded = nil // it was whole, or may be now
+		j.recorded = nil // it was complete, or may be complete now
 	}
 	j.last = e.Kind
 	switch e.Kind {
@@ -194,7 +196,7 @@ func (j *RunLogReader) decide(e *runLogEntry) {
 	}
 }
 
-// Step is the shortened request of a step in a run log, with how it ended.
+// Step contains the shortened request of a step in a run log, and the result of the step.
 type Step struct{ About, Reply, Value, Problem string }
 
 // ReadStep reads the data of a step.
@@ -210,7 +212,7 @@ func ReadStep(data json.RawMessage) (s Step, err error) {
 			Value json.RawMessage `json:"value"`
 		} `json:"ending"`
 	}
-	if len(data) > 0 { // the loss of a step has none
+	if len(data) > 0 { // a lost step has no data
 		err = json.Unmarshal(data, &entry)
 	}
 
@@ -222,7 +224,7 @@ func ReadStep(data json.RawMessage) (s Step, err error) {
 	return s, err
 }
 
-// step adds or ends the node of a step.
+// step adds the node of a step, or ends it.
 func (j *RunLogReader) step(e *runLogEntry) error {
 	data, err := ReadStep(e.Data)
 	if err != nil {
@@ -230,7 +232,7 @@ func (j *RunLogReader) step(e *runLogEntry) error {
 	}
 	node := j.find(e.Key)
 	if node < 0 {
-		return nil // it is counted
+		return nil // such entries are only counted
 	}
 
 	n := &j.build.run.Nodes[node]
@@ -277,12 +279,12 @@ func (j *RunLogReader) step(e *runLogEntry) error {
 }
 
 const (
-	statusOpen    = "no answer" // a step without an ending
+	statusOpen    = "no answer" // status of a step without an end
 	statusUnknown = "unknown"   // a run
 )
 
-// find returns the node of a step by its key, such as "/turn 1/snippet 1/call 2/slot 0/leaf 1",
-// and adds it and its ancestors if necessary.
+// find returns the node of the step with a key, such as "/turn 1/snippet 1/call 2/slot 0/leaf 1".
+// If necessary, it adds the node and its ancestors.
 func (j *RunLogReader) find(key string) int {
 	if node, ok := j.nodes[key]; ok {
 		return node
@@ -295,7 +297,7 @@ func (j *RunLogReader) find(key string) int {
 		word, number, _ := strings.Cut(part, " ")
 		isLoop := strings.HasPrefix(parts[i+1], "turn ")
 		if word != "turn" && word != "snippet" && !isLoop {
-			continue // the tree shows a call, or a slot of one, as its request
+			continue // the request represents its call and slot in the tree
 		}
 
 		node, ok := j.nodes[path]
@@ -334,7 +336,7 @@ func kindOfPlace(word string, isLoop bool) Kind {
 	return KindStep
 }
 
-// name gives a new node at a place its title.
+// name sets the title and kind of a new node.
 func (j *RunLogReader) name(node int, word, number string) {
 	n := &j.build.run.Nodes[node]
 	switch n.Kind {
@@ -349,7 +351,7 @@ func (j *RunLogReader) name(node int, word, number string) {
 	}
 }
 
-// addSnippets adds the code in a turn's reply, at the places of its snippets.
+// addSnippets adds the code in a turn's reply to the nodes of its snippets.
 func (j *RunLogReader) addSnippets(turn, reply string) {
 	for i, code := range findCode(reply) {
 		path := fmt.Sprintf("%s/snippet %d", turn, i+1)
@@ -366,8 +368,8 @@ func (j *RunLogReader) addSnippets(turn, reply string) {
 	}
 }
 
-// commit ends a turn, which counts from now on. If the record contains it, its steps are no longer
-// needed. Otherwise commit adds what the turn showed to the model.
+// commit ends a turn, which is now committed. If the record contains the turn, its steps are no
+// longer needed. Otherwise, commit adds the turn's feedback to the model.
 func (j *RunLogReader) commit(e *runLogEntry) error {
 	j.counts, j.recorded = e.Turn, nil
 	if j.record.HasUntil(e.Turn) {
@@ -398,7 +400,7 @@ func (j *RunLogReader) commit(e *runLogEntry) error {
 	return nil
 }
 
-// codeFences begin blocks of code that runs.
+// codeFences contains the fences that begin blocks of code that is run.
 var codeFences = []string{"```repl", "```python", "```py", "```go"}
 
 // findCode returns the code between the fences of a reply.

@@ -10,14 +10,14 @@ import (
 type Source interface {
 	// List returns the runs, most recently changed first.
 	List(ctx context.Context) ([]Item, error)
-	// Open reads a run by its ID. The error wraps [ErrNotFound] if it does not exist.
+	// Open reads a run by its ID. If the run does not exist, the error wraps [ErrNotFound].
 	Open(ctx context.Context, id string) (*Run, error)
-	// Wait returns when a run may have changed since Open returned it, or when that can no longer
-	// happen: then the error wraps [ErrEnded].
+	// Wait returns when a run may have changed since Open returned it. If the run can no longer
+	// change, the error wraps [ErrEnded].
 	Wait(ctx context.Context, id string, run *Run) error
 }
 
-// The errors of a Source.
+// These are the errors of a Source.
 var (
 	ErrNotFound = errors.New("there is no such run")
 	ErrEnded    = errors.New("the run has ended")
@@ -30,12 +30,12 @@ type Item struct {
 	Status string  `json:"status,omitempty"`
 	Calls  int64   `json:"calls,omitempty"`
 	USD    float64 `json:"usd,omitempty"`
-	// Unpriced counts the calls without a known price, which USD does not include.
+	// Unpriced is the number of calls without a known price, which USD does not include.
 	Unpriced int64     `json:"unpriced,omitempty"`
 	Changed  time.Time `json:"changed,omitzero"`
 }
 
-// whenEmpty returns what an empty list says.
+// whenEmpty returns the message of an empty list.
 func whenEmpty(s Source) string {
 	if hint, ok := s.(interface{ WhenEmpty() string }); ok {
 		return hint.WhenEmpty()
@@ -48,7 +48,7 @@ func Join(sources ...Source) Source { return joined(sources) }
 
 type joined []Source
 
-// WhenEmpty returns what the last source says if there are no runs.
+// WhenEmpty returns the last source's message for an empty list.
 func (j joined) WhenEmpty() string {
 	if len(j) == 0 {
 		return whenEmpty(nil)

@@ -16,35 +16,35 @@ import (
 // Limits on the runs of a store.
 const (
 	maxStored = 10_000 // runs in the list
-	maxKept   = 4      // runs that stay in memory, so that only news has to be read
+	maxKept   = 4      // runs that stay in memory, so that only new entries must be read
 )
 
 // Store is a store of runs.
 type Store = store.Store
 
 // Stored is the source of the runs in a store: of those with the given Names, or of all. Other
-// processes may be working on them.
+// processes may be changing the runs.
 type Stored struct {
 	Store store.Store
 	Names []string
 
 	mu     sync.Mutex
-	opened []*storedRun // the latest last
+	opened []*storedRun // the most recently used one last
 }
 
-// storedRun is the part of a run that has been read.
+// storedRun contains the part of a run that has been read.
 type storedRun struct {
 	name string
 
 	mu     sync.Mutex
 	runLog *runlog.Reader
 	tree   RunLogReader
-	// latest is shared by all viewers of the run until there is news: each keeps the run that it
-	// saw last.
+	// latest is the last version of the run, which all its viewers share until there are new
+	// entries.
 	latest *Run
 }
 
-// WhenEmpty says what stores runs, for a list without runs.
+// WhenEmpty returns the message of an empty list, which explains how to store runs.
 func (s *Stored) WhenEmpty() string {
 	return `No run is stored yet. "rlm ask" keeps its last 20 runs unless --no-keep or --store none says otherwise, ` +
 		`and each run with --name. "rlm view DIR" shows what --trace wrote.`
@@ -74,7 +74,7 @@ func (s *Stored) List(ctx context.Context) (items []Item, err error) {
 	return items, err
 }
 
-// look returns a run that is in the list.
+// look returns the log of a run if the source includes the run.
 func (s *Stored) look(ctx context.Context, name string) (log store.Log, err error) {
 	if len(s.Names) > 0 && !slices.Contains(s.Names, name) {
 		return log, fmt.Errorf("%w: %s", ErrNotFound, name)
@@ -94,12 +94,12 @@ func (s *Stored) Open(ctx context.Context, name string) (*Run, error) {
 	opened := s.open(name)
 	run, err := opened.read(ctx)
 	if err != nil {
-		s.forget(opened) // it may be incomplete
+		s.forget(opened) // the opened run may be incomplete
 	}
 	return run, err
 }
 
-// open returns an opened run; it drops the least recently used one.
+// open returns the opened run with a name. Beyond the limit, it drops the least recently used run.
 func (s *Stored) open(name string) *storedRun {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (s *Stored) forget(one *storedRun) {
 	s.opened = slices.DeleteFunc(s.opened, func(o *storedRun) bool { return o == one })
 }
 
-// read reads what is new, and returns the run.
+// read reads the new entries, and returns the run.
 func (o *storedRun) read(ctx context.Context) (*Run, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -54,7 +54,7 @@ func (w *writing) call(from, calls int) {
 	}
 }
 
-// source is the source of another process.
+// source opens a source as another process would.
 func source(tb testing.TB, dir string, names ...string) *Stored {
 	tb.Helper()
 	s, err := sqlitestore.OpenToRead(dir)
@@ -92,7 +92,7 @@ func TestAStoredRunGrows(t *testing.T) {
 	if run = open(t, s); len(run.Nodes) != 6 || run.Nodes[1].Status != "running" {
 		t.Errorf("%+v", run)
 	}
-	if err := w.store.Close(); err != nil { // its process ends
+	if err := w.store.Close(); err != nil { // the process of the run ends
 		t.Fatal(err)
 	}
 	if err := s.Wait(t.Context(), "a", run); err != nil {
@@ -103,8 +103,8 @@ func TestAStoredRunGrows(t *testing.T) {
 	}
 }
 
-// TestViewersShareARun checks that each additional browser takes neither memory for its own copy
-// nor time to make it.
+// TestViewersShareARun checks that an additional browser needs neither memory for another copy of
+// the run nor time to make one.
 func TestViewersShareARun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -31,7 +31,7 @@ func ReadTrace(dir string) (*Run, error) {
 	return build.Run(), nil
 }
 
-// readFolder reads a record, and closes it.
+// readFolder reads a record, and closes its folder.
 func readFolder(folder *traces.Folder) (build *Builder, err error) {
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	t := &traceReader{recorded: map[string]*recordedLoop{}}
@@ -65,19 +65,19 @@ func ReadTrajectory(file io.Reader) (*Run, error) {
 	return t.build.Run(), nil
 }
 
-// traceReader adds the texts in the trajectories to the events.
+// traceReader adds the texts from the trajectories to the events.
 type traceReader struct {
 	build    Builder
 	recorded map[string]*recordedLoop // by their names in events
 }
 
-// recordedLoop is a loop whose next snippet is the first block.
+// recordedLoop is a loop in a trajectory. Its first remaining block is the next snippet.
 type recordedLoop struct {
 	turns  map[int]*traces.Turn
 	blocks []*trajectory.CodeBlock
 }
 
-// know remembers a loop and its sub-loops.
+// know records a loop and its sub-loops by their names.
 func (t *traceReader) know(l *traces.Loop, name string) {
 	r := &recordedLoop{turns: map[int]*traces.Turn{}}
 	for i := range l.Turns {
@@ -124,8 +124,8 @@ func sameCode(code, shortened string) bool {
 	return code[:n] == shortened[:n]
 }
 
-// takeCall removes the record of a call from the running block. The record has the same duration
-// as the event.
+// takeCall finds the record of a call in the running block by its duration, and removes it from the
+// block.
 func (l *recordedLoop) takeCall(elapsed time.Duration) *ledger.SubCall {
 	if len(l.blocks) == 0 {
 		return nil
@@ -145,7 +145,7 @@ func subCallOf(c *trajectory.CallRecord) *ledger.SubCall {
 	return &ledger.SubCall{Model: c.RootModel, Prompt: c.Prompt, Response: c.Response, Agent: c.Agent}
 }
 
-// ranOf returns a block's data about the code that ran.
+// ranOf returns a block's data about the snippet.
 func ranOf(block *trajectory.CodeBlock) *ledger.Snippet {
 	ran := &ledger.Snippet{Source: block.Code}
 	ran.Result = router.Result{Result: tiers.Result{Stdout: block.Result.Stdout, Stderr: block.Result.Stderr}}
@@ -187,8 +187,8 @@ func (t *traceReader) tellLoop(l *traces.Loop, name string) {
 	tell(last)
 }
 
-// tellTurn makes the events of a turn. The record contains durations, but not the times of a
-// turn's parts.
+// tellTurn makes the events of a turn. The record contains the durations of a turn's parts, but not
+// their times.
 func (t *traceReader) tellTurn(turn *traces.Turn, tell func(ledger.Event)) {
 	at := turnBegan(turn)
 	tell(ledger.Event{Kind: ledger.EventTurnStarted, Turn: turn.Iteration, Time: at})
@@ -217,7 +217,7 @@ func turnBegan(turn *traces.Turn) time.Time {
 	return ended.Add(-duration(turn.Seconds))
 }
 
-// duration converts a number of seconds, 0 for an implausible one.
+// duration converts a number of seconds. It returns 0 for an implausible number.
 func duration(seconds float64) time.Duration {
 	if !(seconds >= 0 && seconds < 1e9) {
 		return 0

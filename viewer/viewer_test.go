@@ -101,7 +101,8 @@ func TestARunLogIsATree(t *testing.T) {
 	check(t, outline(run), golden(t, "journal.txt"))
 }
 
-// TestEventsAreATree: a program with the events of a run in memory builds the same tree.
+// TestEventsAreATree checks that a program with the events of a run in memory can build the same
+// tree.
 func TestEventsAreATree(t *testing.T) {
 	var b viewer.Builder
 	at := time.Now()
@@ -144,8 +145,8 @@ loop "q" (running) question="q"
 	}
 }
 
-// TestARunThatGoesOnIsOneTree records a process that ended in the middle of a turn, and a second
-// process that repeats the turn.
+// TestARunThatGoesOnIsOneTree checks the record of a process that ended in the middle of a turn,
+// and of a second process that repeats the turn.
 func TestARunThatGoesOnIsOneTree(t *testing.T) {
 	var b viewer.Builder
 	begin := []ledger.Event{

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTheFirstRunSaysWhatItPrepares: it prepares nothing if the program has the image of this
-// version of the Python runtime.
+// TestTheFirstRunSaysWhatItPrepares checks what the first run prints. It prepares nothing if the
+// program contains the image of this version of the Python runtime.
 func TestTheFirstRunSaysWhatItPrepares(t *testing.T) {
 	needCache(t)
 	out, _ := fillCache() // needCache has reported the error
@@ -23,7 +23,8 @@ func TestTheFirstRunSaysWhatItPrepares(t *testing.T) {
 	}
 }
 
-// TestAnAttachedInterpreterNeedsNoCache tests the output of `make build` on such a system.
+// TestAnAttachedInterpreterNeedsNoCache checks that a program from `make build` on Linux writes
+// nothing into the cache.
 func TestAnAttachedInterpreterNeedsNoCache(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("make build attaches the interpreter on Linux only")
@@ -40,7 +41,8 @@ func TestAnAttachedInterpreterNeedsNoCache(t *testing.T) {
 	}
 }
 
-// TestAnAttachedModuleIsNotCompiled tests the first document, table and graph ever.
+// TestAnAttachedModuleIsNotCompiled checks the first run with a document, a table and a graph, each
+// with an empty cache.
 func TestAnAttachedModuleIsNotCompiled(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("make build attaches the modules on Linux only")

@@ -19,7 +19,7 @@ import (
 // writes it.
 const corpusPage = "../../docs/generated/corpus.md"
 
-// readCorpusSource reads each file in every way that its kind supports.
+// readCorpusSource is code that reads each file in every way that its kind supports.
 const readCorpusSource = `def read(file):
     if hasattr(file, "items"):
         return {"members": {name: str(member) for name, member in file.items()}}
@@ -37,19 +37,19 @@ const readCorpusSource = `def read(file):
     return seen
 FINAL({name: read(file) for name, file in found.items()})`
 
-// limit names differences between the truth and what rlm reads in files of a maker and a feature.
+// limit describes how rlm's reading may differ from the truth in files of a maker and a feature.
 type limit struct {
 	name, maker, feature string
 	difference           *regexp.Regexp
 }
 
-// limits are the differences that docs/reference/limitations/inputs.md names. Each limit is in the
-// page, and explains at least one file.
+// limits are the differences that docs/reference/limitations/inputs.md names. The page must name
+// each limit, and each must explain at least one file.
 var limits = []limit{
 	{"spaces in columns of a PDF", "chromium", "", regexp.MustCompile(`^text: no`)},
 }
 
-// reasons say why the truth counts where a judge reads something else.
+// reasons say why the truth is right where another reader disagrees.
 var reasons = map[string]string{
 	"openpyxl": "openpyxl saves no values of formulas; calamine gives empty cells, `rlm` computes the sums",
 	"sheetjs":  "SheetJS writes short cells, as Excel does; calamine skips them",
@@ -58,7 +58,7 @@ var reasons = map[string]string{
 	"chromium": "pdfplumber reads across columns, and a merged cell where its middle is",
 }
 
-// tally counts the files of a maker.
+// tally counts the files of one maker.
 type tally struct{ files, right, told, limited, disputed int }
 
 // TestACorpusIsReadOrTold reads files that other tools have made. A value that is lost, changed,
@@ -100,7 +100,8 @@ func TestACorpusIsReadOrTold(t *testing.T) {
 	checkPage(t, corpus, tallies, explained)
 }
 
-// countFile judges a file: it is right, or a note or a limit explains each difference.
+// countFile adds a file to the tally. The file must be read correctly, or a note or a limit must
+// explain each difference.
 func countFile(
 	t *testing.T, n tally, name string, known documenttruth.Known, got documenttruth.Reading, notes []string,
 	explained map[string]int,
@@ -147,7 +148,7 @@ func countFile(
 	return n
 }
 
-// readCorpus returns what a snippet gets of files, and the notes on each.
+// readCorpus returns what a snippet reads from each file, and the notes about the file.
 func readCorpus(t *testing.T, dir string, names []string) (map[string]documenttruth.Reading, map[string][]string) {
 	t.Helper()
 	args := []string{"exec", "--max-output", "100000000"}
@@ -180,7 +181,7 @@ func readCorpus(t *testing.T, dir string, names []string) (map[string]documenttr
 	return found, notes
 }
 
-// checkLimits finds limits that the page lacks, and limits that are none any more.
+// checkLimits finds limits that the page lacks, and limits that no longer explain any file.
 func checkLimits(t *testing.T, tallies map[string]tally, explained map[string]int) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/reference/limitations/inputs.md")

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/documenttruth"
 )
 
-// corpusText begins the page.
+// corpusText is the beginning of the page.
 const corpusText = `# Files of other tools
 
 ` + "`make documents-native`" + ` makes files with the tools that people use, and reads them as a
@@ -31,7 +31,7 @@ each row, and the order of all of them. A second tool, the judge, reads each fil
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `
 
-// makerNames are the tools of the makers, with the names of their packages.
+// makerNames maps each maker to the name of its tool or package.
 var makerNames = map[string]string{
 	"csv": "CPython's csv", "tsv": "CPython's csv", "txt": "CPython's codecs", "json": "CPython's json",
 	"ndjson": "CPython's json", "parquet": "pyarrow", "openpyxl": "openpyxl", "xlsxwriter": "XlsxWriter",

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// deployed returns a file of deploy/.
+// deployed returns the content of a file below deploy/.
 func deployed(t *testing.T, path ...string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(append([]string{"..", "..", "deploy"}, path...)...))
@@ -20,8 +20,7 @@ func deployed(t *testing.T, path ...string) string {
 	return string(data)
 }
 
-// checkServe makes rlm serve check flags, with a model that needs no server. Other settings of the
-// configuration file apply.
+// checkServe runs rlm serve --check with flags and a configuration file. Its model needs no server.
 func checkServe(t *testing.T, config string, args []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,8 +56,8 @@ func without(args []string, flags ...string) (left []string) {
 	return left
 }
 
-// TestTheUnitOfSystemdStartsTheServer checks that systemd accepts the unit, where it is installed,
-// and that the command accepts its flags.
+// TestTheUnitOfSystemdStartsTheServer checks that systemd accepts the unit file, if systemd is
+// installed, and that the command accepts its flags.
 func TestTheUnitOfSystemdStartsTheServer(t *testing.T) {
 	text := deployed(t, "rlm.service")
 	known := "[Unit] Description Documentation Wants After [Service] ExecStart EnvironmentFile DynamicUser " +
@@ -88,8 +87,8 @@ func TestTheUnitOfSystemdStartsTheServer(t *testing.T) {
 	verifyUnit(t, text)
 }
 
-// verifyUnit checks the unit with systemd, if it is installed. Older versions do not know all of
-// it.
+// verifyUnit checks the unit with systemd, if that is installed. Older versions do not support all
+// of its keys.
 func verifyUnit(t *testing.T, text string) {
 	t.Helper()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
@@ -116,7 +115,7 @@ func verifyUnit(t *testing.T, text string) {
 }
 
 // TestComposeStartsTheServer checks that the command accepts the flags and settings of the compose
-// file, and that each file that it mounts exists.
+// file, and that each mounted file exists.
 func TestComposeStartsTheServer(t *testing.T) {
 	var file struct {
 		Services map[string]struct {

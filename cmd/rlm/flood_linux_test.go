@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// memory returns a value from the status of the server's process, in bytes.
+// memory returns one of the memory figures in the status of the server's process, in bytes.
 func (s *serving) memory(name string) int64 {
 	s.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
@@ -48,7 +48,7 @@ func (s *serving) files() int {
 	return len(list)
 }
 
-// mayOpen makes sure that this process may have n files open.
+// mayOpen ensures that this process may open n files.
 func mayOpen(t *testing.T, n uint64) {
 	t.Helper()
 	var limit unix.Rlimit
@@ -64,7 +64,7 @@ func mayOpen(t *testing.T, n uint64) {
 	}
 }
 
-// slowClients are the bytes that slow clients send before they wait: none, or a part of a TLS
+// slowClients are the bytes that slow clients send before they wait: no bytes, or a part of a TLS
 // handshake, a head, a large head, a body that no handler reads, or a tenant's body.
 var slowClients = []string{
 	"", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "POST /v1/sessions HTTP/1.1\r\nHost: local",
@@ -74,9 +74,9 @@ var slowClients = []string{
 		"Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat(" ", 10_000),
 }
 
-// TestTenThousandSlowClientsKeepNobodyOut checks that the memory and the files of the server stay
-// bounded, and that others are answered, while 10,000 clients hold connections, without and with
-// TLS. The sizes are those of the process, not only of the heap.
+// TestTenThousandSlowClientsKeepNobodyOut checks that the server's memory and open files stay
+// bounded, and that other clients get answers, while 10,000 clients hold connections, without and
+// with TLS. It measures the memory of the process, not only the heap.
 func TestTenThousandSlowClientsKeepNobodyOut(t *testing.T) {
 	needSignals(t)
 	skip.Short(t, "it holds thousands of connections")
@@ -109,7 +109,7 @@ func TestTenThousandSlowClientsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// flood opens connections of slow clients while another client sends requests.
+// flood opens the connections of slow clients while another client sends requests.
 func (s *serving) flood(client *http.Client, greedy string, clients, most int, isSecure bool) {
 	s.Helper()
 	begun, files := s.memory("VmRSS"), s.files()
@@ -131,7 +131,7 @@ func (s *serving) flood(client *http.Client, greedy string, clients, most int, i
 			conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 		}
 		sent := strings.Replace(slowClients[kind], "KEY", greedy, 1)
-		_, _ = io.WriteString(conn, sent) // it may already be closed
+		_, _ = io.WriteString(conn, sent) // the server may have closed it
 		if i%500 != 499 {
 			continue
 		}
@@ -188,11 +188,11 @@ func pemOf(t *testing.T, c *tls.Certificate) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// TestBigMessagesOfManySocketsAreBounded begins a message of nearly the maximum size on each
-// connection, and never ends it. All together hold no more than the bodies of requests may.
+// TestBigMessagesOfManySocketsAreBounded sends the beginning of a nearly maximal message on each
+// connection. It checks that all messages together take no more memory than request bodies may.
 func TestBigMessagesOfManySocketsAreBounded(t *testing.T) {
 	needSignals(t)
-	skip.UnderRace(t) // as above
+	skip.UnderRace(t) // the detector's memory would dominate
 	const clients, size, most = 32, 15_000_000, 16 * 16_000_000 / 2
 	dir := t.TempDir()
 	writeFile(t, dir, "s.yaml", servedScript)
@@ -209,20 +209,20 @@ func TestBigMessagesOfManySocketsAreBounded(t *testing.T) {
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		go func() {
 			if w, err := conn.Writer(t.Context(), websocket.MessageText); err == nil {
-				_, _ = w.Write(text) // the server may end it
+				_, _ = w.Write(text) // the server may close the connection
 			}
 			_, _, err := conn.Read(t.Context())
 			refused <- err
 		}()
 	}
-	for range clients - most/size { // all that do not fit
+	for range clients - most/size { // the connections that do not fit
 		if err := <-refused; websocket.CloseStatus(err) != websocket.StatusTryAgainLater {
 			t.Errorf("a message that does not fit ends with %v", err)
 		}
 	}
 	grown := s.memory("VmHWM") - begun
 	t.Logf("%d MiB more", grown>>20)
-	if grown > 4*most { // a growing message is copied, and old copies wait for the collector
+	if grown > 4*most { // growing a message copies it, and the collector has not freed the old copies
 		t.Errorf("the memory of the server grew by %d MiB", grown>>20)
 	}
 	var list struct{ Data []struct{ ID string } }

@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/documenttruth"
 )
 
-// TestAFolderOfAllKindsIsOneContext reads a folder with files of many tools as each tool reads its
-// own, and a run answers a question about each file.
+// TestAFolderOfAllKindsIsOneContext checks that a snippet reads the files of many tools in one
+// folder correctly, and that a run answers a question about each file.
 func TestAFolderOfAllKindsIsOneContext(t *testing.T) {
 	dir, truth := documenttruth.Make(t, "../../scripts")
 	addLibreOffice(t, dir, truth)
@@ -48,7 +48,7 @@ func addLibreOffice(t *testing.T, dir string, truth map[string]documenttruth.Fil
 	}
 }
 
-// readAllSource reads every file of the folder in every way that its kind supports.
+// readAllSource is code that reads every file of the folder in every way that its kind supports.
 const readAllSource = `import hashlib
 def digest(data): return hashlib.sha256(data).hexdigest()
 found = {}
@@ -63,7 +63,7 @@ for path, file in context.items():
     found[path] = seen
 FINAL(found)`
 
-// compareContents reads the folder in one snippet.
+// compareContents reads the folder in one snippet, and compares the result with the truth.
 func compareContents(t *testing.T, dir string, truth map[string]documenttruth.File) {
 	t.Helper()
 	cmd := command(t, dir, "exec", "--quiet", "--context", ".", "--max-output", "10000000", "-c", readAllSource)
@@ -104,16 +104,16 @@ func compareContents(t *testing.T, dir string, truth map[string]documenttruth.Fi
 	}
 }
 
-// question asks for a passage of a text, or for the digest of bytes.
+// question asks for a passage of a document, or for the digest of a file.
 type question struct {
 	Path string `json:"path"`
-	// Words are the beginning of the passage. Empty asks for the digest.
+	// Words are the beginning of the passage. If they are empty, the question asks for the digest.
 	Words string `json:"words"`
 	want  string
 }
 
-// askAboutEach asks all questions in one run: the root finds each passage and gives it to a
-// sub-model, which answers with a part of it.
+// askAboutEach asks all questions in one run, in which the root finds each passage and gives it to
+// a sub-model, which answers with a part of it.
 func askAboutEach(t *testing.T, dir string, truth map[string]documenttruth.File) {
 	t.Helper()
 	var questions []question
@@ -162,7 +162,8 @@ FINAL(dict(zip([q["path"] for q in asked], answers)))`
 	}
 }
 
-// makeQuestion asks for the longest text of a document by quoting its beginning.
+// makeQuestion returns a question that quotes the beginning of a document's longest text, or asks
+// for the digest.
 func makeQuestion(name string, file documenttruth.File) question {
 	var longest string
 	for _, text := range file.Texts {
@@ -178,7 +179,7 @@ func makeQuestion(name string, file documenttruth.File) question {
 	return question{Path: name, Words: string(runes[:(len(runes)+1)/2]), want: longest}
 }
 
-// quotePython returns a text as a Python literal, since JSON is one.
+// quotePython returns a string as a Python literal. Every JSON string is one.
 func quotePython(text string) string {
 	quoted, _ := json.Marshal(text) // marshalling a string never fails
 	return string(quoted)

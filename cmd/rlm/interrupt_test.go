@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/docker"
 )
 
-// waitFor reads lines up to one that contains a text.
+// waitFor reads lines until one contains the given string.
 func waitFor(t *testing.T, lines *bufio.Reader, text string, also ...fmt.Stringer) {
 	t.Helper()
 	for {
@@ -72,8 +72,8 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 	}
 }
 
-// interruptBusy starts a command whose snippet prints "busy", then interrupts it, and returns its
-// standard error when it has ended.
+// interruptBusy starts a command whose snippet prints "busy", then interrupts it, waits for its
+// end, and returns its standard error.
 func interruptBusy(t *testing.T, cmd *exec.Cmd) *bytes.Buffer {
 	t.Helper()
 	stdout, err := cmd.StdoutPipe()
@@ -95,8 +95,8 @@ func interruptBusy(t *testing.T, cmd *exec.Cmd) *bytes.Buffer {
 	return stderr
 }
 
-// TestAnInterruptedCommandKeepsItsSession interrupts rlm exec --session: the next command finds
-// the snippet's assignments.
+// TestAnInterruptedCommandKeepsItsSession interrupts rlm exec --session, and checks that the next
+// command has the snippet's assignments.
 func TestAnInterruptedCommandKeepsItsSession(t *testing.T) {
 	dir := t.TempDir()
 	cmd := command(t, dir, "exec", "--session", "notes", "--store", filepath.Join(dir, "store"), "-c",
@@ -110,8 +110,8 @@ func TestAnInterruptedCommandKeepsItsSession(t *testing.T) {
 	}
 }
 
-// TestFilesOfAnInterruptedCommandComeBack interrupts rlm exec --out: it ends as interrupted, and
-// the files that the snippet wrote are returned.
+// TestFilesOfAnInterruptedCommandComeBack interrupts rlm exec --out, and checks the exit code and
+// that the files of the snippet are copied.
 func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
 	tier := docker.New(docker.Options{Host: wiring.DockerHost()})
 	skip.WithoutTier(t, docker.Name, tier.Probe(t.Context()))
@@ -124,7 +124,7 @@ func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
 	}
 }
 
-// TestARunThatIsEndedKeepsWhatWasWritten ends one run with Ctrl-C, which it may handle, and one
+// TestARunThatIsEndedKeepsWhatWasWritten ends one run with Ctrl-C, which it can handle, and another
 // with SIGKILL, which it cannot.
 func TestARunThatIsEndedKeepsWhatWasWritten(t *testing.T) {
 	for _, c := range []struct {
@@ -170,8 +170,8 @@ func waitForTurn(t *testing.T, path string) {
 	t.Fatal(t.Context().Err())
 }
 
-// TestAnInterruptedRunPrintsNoUnprovenAnswer interrupts a run between a turn that wrote down an
-// answer and the one that would have checked it.
+// TestAnInterruptedRunPrintsNoUnprovenAnswer interrupts a run after a turn that noted an answer,
+// before the turn that would check the answer.
 func TestAnInterruptedRunPrintsNoUnprovenAnswer(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

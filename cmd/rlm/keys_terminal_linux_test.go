@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// echoes reports whether a terminal shows what is typed.
+// echoes reports whether a terminal echoes its input.
 func echoes(t *testing.T, terminal *os.File) bool {
 	t.Helper()
 	state, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS) //nolint:gosec // a descriptor fits
@@ -30,7 +30,7 @@ func promptForKey(t *testing.T, folder string) (cmd *exec.Cmd, screen, terminal 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // unless it has ended
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // fails if the process has ended
 
 	var shown bytes.Buffer
 	part := make([]byte, 4096)

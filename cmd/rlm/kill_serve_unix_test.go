@@ -19,8 +19,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// killedSources are snippets that append to a list what they get from outside, and print it. The
-// marker %d is their number.
+// killedSources are snippets that append values from outside the sandbox to a list, and print the
+// list. %d stands for the number of the snippet.
 var killedSources = []string{
 	`seen.append([%d, time.time()])`,
 	`seen.append([%d, str(uuid.uuid4()), random.random()])`,
@@ -36,13 +36,13 @@ seen.append([%d, *found])`,
 	`seen.append([%d, len(seen)])`,
 }
 
-// killedClient is a client with a session, and what it has the answers to.
+// killedClient is a client with a session, and with the answers that the client received.
 type killedClient struct {
 	name, path string
 	known      []string
 }
 
-// exec runs a snippet and returns what it printed. The server may be killed meanwhile.
+// exec runs a snippet and returns what it printed. The server may be killed during the call.
 func (c *killedClient) exec(ctx context.Context, s *serving, source string, given int) (printed string, err error) {
 	body, err := json.Marshal(map[string]any{"source": source, "variables": map[string]any{"given": given}})
 	if err != nil {
@@ -73,7 +73,8 @@ func (c *killedClient) exec(ctx context.Context, s *serving, source string, give
 	return result.Stdout, nil
 }
 
-// open opens the session and compares it with the answers. It returns how many it lacks.
+// open opens the session and compares it with the answers. It returns how many of them the session
+// lacks.
 func (c *killedClient) open(s *serving) (lost int) {
 	var opened struct{ ID string }
 	s.ask("POST", "/v1/sessions", fmt.Sprintf(`{"name": %q}`, c.name), &opened)
@@ -93,7 +94,7 @@ func (c *killedClient) open(s *serving) (lost int) {
 			lost++
 		}
 	}
-	if lost > 0 || len(seen) > len(c.known)+1 { // one may have run without an answer
+	if lost > 0 || len(seen) > len(c.known)+1 { // one snippet may have run without an answer
 		s.Errorf("%s: %d answers are lost: %q, but %q is there", c.name, lost, c.known, seen)
 	}
 	c.known = seen
@@ -114,8 +115,8 @@ func (c *killedClient) work(ctx context.Context, s *serving) (answers int) {
 	}
 }
 
-// TestAKilledServerLosesNoAnswer kills rlm serve again and again while clients use their sessions,
-// and compares the sessions with the answers. RLM_KILLS=1000 kills it a thousand times.
+// TestAKilledServerLosesNoAnswer kills rlm serve repeatedly while clients use their sessions, and
+// compares the sessions with the answers. RLM_KILLS=1000 kills it a thousand times.
 func TestAKilledServerLosesNoAnswer(t *testing.T) {
 	needSignals(t)
 	skip.UnderRace(t) // under the detector, workers need more memory than allowed

@@ -30,11 +30,11 @@ import (
 	"github.com/rlmhq/rlm/viewer/traces"
 )
 
-// killVariable is the number of the moment, around a write to the store, at which rlmkilled kills
-// itself.
+// killVariable is the environment variable with the number of the moment, around a write to the
+// store, at which rlmkilled kills itself.
 const killVariable = "RLM_KILL_AT"
 
-// rlmKilled is rlm, which kills itself before or after a write to the store.
+// rlmKilled is a version of rlm that kills itself before or after a write to the store.
 func rlmKilled() {
 	at, err := strconv.ParseInt(os.Getenv(killVariable), 10, 64)
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *countedModel) sum() (n int) {
 	return n
 }
 
-// killedRun is a run that is killed and continued.
+// killedRun is a run that the test kills and continues.
 type killedRun struct {
 	t   *testing.T
 	dir string
@@ -121,8 +121,8 @@ func newKilledRun(t *testing.T) *killedRun {
 	return d
 }
 
-// command returns a command of the program in the folder of the run. The command kills itself at a
-// moment around a write, 0 for never.
+// command returns a command of the program in the folder of the run. The command kills itself at
+// the given moment around a write, or never if at is 0.
 func (d *killedRun) command(server *llmtest.Server, at int, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(d.t.Context(), "rlmkilled", append(args, "--store", "store")...)
 	cmd.Dir = d.dir
@@ -186,18 +186,19 @@ func (d *killedRun) park(server *llmtest.Server) {
 	}
 }
 
-// approve decides on the waiting calls, at a moment around a write.
+// approve returns a command that allows the waiting calls, and kills itself at a moment around a
+// write.
 func (d *killedRun) approve(server *llmtest.Server, at int) *exec.Cmd {
 	d.t.Helper()
 	return d.command(server, at, append([]string{"runs", "approve"}, d.waiting()...)...)
 }
 
-// finish continues the run to its end, with a person's decisions, and checks its answer.
+// finish continues the run until its end, with a person's decisions, and checks its answer.
 func (d *killedRun) finish(server *llmtest.Server) {
 	d.t.Helper()
 	if d.sent() == 0 {
 		if len(d.waiting()) == 0 {
-			d.goOn(server) // to the call that waits, unless it is decided
+			d.goOn(server) // to the call that waits, unless it has been decided
 		}
 		if len(d.waiting()) > 0 {
 			if out, err := d.approve(server, 0).CombinedOutput(); err != nil {
@@ -230,7 +231,7 @@ func (d *killedRun) checkRecord() {
 	}
 }
 
-// readTree returns the texts of the files below a folder.
+// readTree returns the contents of the files below a folder.
 func readTree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -263,7 +264,7 @@ func (d *killedRun) goOn(server *llmtest.Server) string {
 	return strings.ReplaceAll(strings.TrimSpace(string(out)), ", ", ",")
 }
 
-// export returns the log of the run, which is empty if the run has not begun.
+// export returns the log of the run, or an empty buffer if the run has not begun.
 func (d *killedRun) export() *bytes.Buffer {
 	d.t.Helper()
 	lines := &bytes.Buffer{}
@@ -273,7 +274,7 @@ func (d *killedRun) export() *bytes.Buffer {
 	return lines
 }
 
-// kept returns how many calls of the model and of the tool have an ending in the run log.
+// kept returns how many calls of the model and of the tool ended according to the run log.
 func (d *killedRun) kept() (asked, sent int) {
 	d.t.Helper()
 	lines := d.export()
@@ -297,7 +298,7 @@ func (d *killedRun) kept() (asked, sent int) {
 // last.
 const stages = 3
 
-// measure continues the run to its end, and returns the duration of each stage.
+// measure runs all stages to their end, and returns the duration of each stage.
 func (d *killedRun) measure(server *llmtest.Server) (lasted [stages]time.Duration) {
 	d.t.Helper()
 	begun := time.Now()
@@ -324,7 +325,7 @@ func (d *killedRun) kill(server *llmtest.Server, stage int, kill func(*exec.Cmd)
 	}
 	cmd := d.begin(server, at)
 	if stage > 0 {
-		cmd = d.approve(server, at*(2-stage)) // in the last stage, it is not killed
+		cmd = d.approve(server, at*(2-stage)) // in the last stage, this command is not killed
 	}
 	if stage == stages-1 {
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -24,11 +24,12 @@ import (
 )
 
 const (
-	// killsVariable is the number of random moments to try, in addition to all moments around
-	// writes. If it is unset, the test tries a few of each.
+	// killsVariable is the environment variable with the number of random moments to try, in
+	// addition to all moments around writes. If it is unset, the test tries a few moments of both
+	// kinds.
 	killsVariable = "RLM_KILLS"
-	// killsFileVariable names a file of the moments that were tried, from which an interrupted
-	// test continues.
+	// killsFileVariable names a file with the moments tried earlier, with which an interrupted test
+	// can continue.
 	killsFileVariable = "RLM_KILLS_FILE"
 )
 
@@ -52,20 +53,20 @@ func (m *killMoment) name() string {
 	return fmt.Sprintf("%s %d of stage %d", kind, m.At, m.Stage)
 }
 
-// killPlan tries moments, several concurrently.
+// killPlan tries moments, several of them concurrently.
 type killPlan struct {
 	calls  int                   // model calls in a run that is not killed
-	lasted [stages]time.Duration // at most, while as many other runs as moments have are active
+	lasted [stages]time.Duration // the maximum, measured with the usual number of concurrent runs
 
 	mu    sync.Mutex
 	tried map[string]killMoment
-	file  *os.File // receives each moment, nil for none
+	file  *os.File // receives each moment, nil without a file
 	begun time.Time
 	now   int // moments that this process tried
 }
 
 // TestAKilledRunLosesNothing kills a run around writes to its store and at random moments, and
-// continues it. RLM_KILLS=500 tries 500 random moments, and all of the writes.
+// continues it. RLM_KILLS=500 tries 500 random moments, and all moments around writes.
 func TestAKilledRunLosesNothing(t *testing.T) {
 	skip.Short(t, "it starts many processes")
 	needCache(t)
@@ -81,7 +82,7 @@ func TestAKilledRunLosesNothing(t *testing.T) {
 	p := &killPlan{tried: map[string]killMoment{}, begun: time.Now()}
 	p.open(t)
 	p.measure(t, atOnce)
-	for stage := range stages { // up to the call that waits, of the decision, and after it
+	for stage := range stages { // until the call waits, during the decision, and after it
 		for at, more := 1, true; more; at += every * atOnce {
 			wave := make([]killMoment, atOnce)
 			for i := range wave {
@@ -100,7 +101,7 @@ func TestAKilledRunLosesNothing(t *testing.T) {
 	p.report(t)
 }
 
-// open reads the moments that an earlier process of the same test tried.
+// open reads the moments that an earlier process tried for the same test.
 func (p *killPlan) open(t *testing.T) {
 	t.Helper()
 	path := os.Getenv(killsFileVariable)
@@ -136,7 +137,7 @@ func (p *killPlan) open(t *testing.T) {
 	for {
 		var m killMoment
 		if err := decoder.Decode(&m); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			break // the last line may be torn
+			break // the last line may be incomplete
 		} else if err != nil {
 			t.Fatal(err)
 		}
@@ -157,8 +158,7 @@ func (p *killPlan) write(t *testing.T, line any) {
 	}
 }
 
-// measure lets runs end without killing them, and measures their number of calls and the duration
-// of their stages.
+// measure completes runs without killing them, to count their calls and to time their stages.
 func (p *killPlan) measure(t *testing.T, atOnce int) {
 	t.Helper()
 	t.Run("measure", func(t *testing.T) {
@@ -188,10 +188,11 @@ func (p *killPlan) measure(t *testing.T, atOnce int) {
 	}
 }
 
-// maxAttempts bounds how often a random moment is rechosen because it came after the run's end.
+// maxAttempts bounds how often the test chooses another random moment because a moment was after
+// the run's end.
 const maxAttempts = 20
 
-// try tries untried moments, and returns the results of all of them.
+// try tries the moments that have not been tried yet, and returns the results of all moments.
 func (p *killPlan) try(t *testing.T, moments []killMoment) []killMoment {
 	t.Helper()
 	t.Run("moments", func(t *testing.T) {
@@ -202,7 +203,7 @@ func (p *killPlan) try(t *testing.T, moments []killMoment) []killMoment {
 			t.Run(m.name(), func(t *testing.T) {
 				t.Parallel()
 				tried := newKilledRun(t).tryOnce(m, p.calls, p.lasted[m.Stage])
-				for n := 1; m.Random && !tried.Killed && n < maxAttempts; n++ { // it came too late
+				for n := 1; m.Random && !tried.Killed && n < maxAttempts; n++ { // the kill came too late
 					tried = newKilledRun(t).tryOnce(m, p.calls, p.lasted[m.Stage])
 				}
 				if !t.Failed() {
@@ -259,7 +260,7 @@ func (p *killPlan) report(t *testing.T) {
 	}
 }
 
-// tryOnce kills a run at a moment and continues it. Lasted is the duration of the stage.
+// tryOnce kills a run at a moment and continues it. lasted is the duration of the stage.
 func (d *killedRun) tryOnce(m killMoment, calls int, lasted time.Duration) killMoment {
 	d.t.Helper()
 	model := &countedModel{asked: map[string]int{}}
@@ -278,7 +279,8 @@ func (d *killedRun) tryOnce(m killMoment, calls int, lasted time.Duration) killM
 		return m
 	}
 
-	// The run continues with another server: requests of the killed process may still arrive.
+	// The run continues with another server, because requests of the killed process may still
+	// arrive.
 	later := &countedModel{asked: map[string]int{}}
 	laterServer := llmtest.Start(later.reply)
 	defer laterServer.Close()

@@ -15,7 +15,7 @@ import (
 type llamaCPP struct {
 	t       *testing.T
 	python  string
-	weights []string // the path of the weights; none for SmolLM2
+	weights []string // the path of the weights; empty for SmolLM2
 	address string
 	process *exec.Cmd
 }
@@ -38,7 +38,7 @@ func (s *llamaCPP) start() {
 	}
 	script := filepath.Join("..", "..", "scripts", "smollm", "serve.py")
 	s.process = exec.CommandContext(s.t.Context(), s.python, append([]string{script, at.Port()}, s.weights...)...)
-	if _, err := s.process.StdinPipe(); err != nil { // it ends with this process
+	if _, err := s.process.StdinPipe(); err != nil { // the server ends when this process closes the pipe
 		s.t.Errorf("cannot start the server: %v", err)
 		return
 	}

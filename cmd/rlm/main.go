@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
-	_ "github.com/rlmhq/rlm/cmd/rlm/internal/firstgc" // a short command ends before it
+	_ "github.com/rlmhq/rlm/cmd/rlm/internal/firstgc" // a short command ends before the first collection
 	"github.com/rlmhq/rlm/internal/machine/watchdog"
 )
 

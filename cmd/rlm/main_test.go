@@ -27,9 +27,9 @@ import (
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
-// TestMain builds rlm as it is shipped, and makes this test program act as the other commands that
-// the scripts need. With the race detector, every start of rlm would take ten times as long; the
-// packages of which it consists are tested with it.
+// TestMain builds rlm as it is shipped, and lets this test program act as the other commands that
+// the scripts need. It builds rlm without the race detector, with which each start would take ten
+// times as long; the tests of rlm's packages use the detector.
 func TestMain(m *testing.M) {
 	testscript.Main(withProgram{m}, map[string]func(){
 		"rlmnotes":  rlmNotes,
@@ -58,11 +58,12 @@ func rlmNotes() {
 
 const cacheVariable = "RLM_CACHE_DIR"
 
-// stateVariable names the folder for state, where runs are kept: tests leave the user's alone.
+// stateVariable names the folder for state, where runs are kept. Tests do not touch the user's
+// folder.
 const stateVariable = "XDG_STATE_HOME"
 
-// withProgram puts rlm on the PATH, and gives all runs one cache directory: the interpreter is
-// compiled once, not once for each command.
+// withProgram puts rlm on the PATH, and gives all runs one cache directory, so that the interpreter
+// is compiled only once.
 type withProgram struct{ *testing.M }
 
 // Run runs the tests.
@@ -90,26 +91,26 @@ func (m withProgram) Run() int {
 		}
 	}
 	linkPython(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // jails run it as other users
+	if err := os.Chmod(dir, 0o755); err != nil { // jails run the program as other users
 		log.Printf("cannot open the directory: %v", err)
 		return 1
 	}
 	return m.M.Run()
 }
 
-// linkPython puts a link to python3 before all on the PATH. A version manager's python3 is a
-// script, which takes a second for each start.
+// linkPython puts a link to the real python3 first on the PATH. A version manager's python3 is a
+// script that takes a second to start.
 func linkPython(dir string) {
 	path, err := exec.Command("python3", "-I", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {
-		return // there is no Python: tests that need one say so
+		return // without Python, tests that need it report that
 	}
 	if err := os.Symlink(strings.TrimSpace(string(path)), filepath.Join(dir, "python3")); err != nil {
 		log.Printf("python3 is the one on the PATH: %v", err)
 	}
 }
 
-// bareFolder contains rlm as `go install` builds it. The one on the PATH is built by `make build`,
+// bareFolder contains rlm as `go install` builds it. The rlm on the PATH is built by `make build`,
 // and contains the prepared interpreter on some systems.
 const bareFolder = "bare"
 
@@ -122,7 +123,8 @@ func buildProgram(dir string) error {
 	if err := os.Link(bare, program); err != nil {
 		return err
 	}
-	// It replaces the file, and keeps the code of modules in the cache that all tests share.
+	// The program attach replaces the file, and keeps compiled modules in the cache that all tests
+	// share.
 	if err := os.Setenv(cacheVariable, testcache.Dir()); err != nil {
 		return err
 	}
@@ -150,7 +152,7 @@ var fillCache = sync.OnceValues(func() ([]byte, error) {
 	return bareProgram("exec", "-c", "None").CombinedOutput()
 })
 
-// bareProgram returns a command of the rlm without a prepared interpreter.
+// bareProgram returns a command of the rlm that contains no prepared interpreter.
 func bareProgram(args ...string) *exec.Cmd {
 	dir := filepath.Dir(os.Getenv(cacheVariable))
 	return exec.Command(filepath.Join(dir, bareFolder, "rlm"+exeSuffix()), args...)
@@ -163,8 +165,8 @@ func needCache(t *testing.T) {
 	}
 }
 
-// TestScripts runs the scripts. They start rlm as it is shipped, without the race detector, so
-// running them once is enough: make unraced does that.
+// TestScripts runs the scripts. They start rlm as it is shipped, without the race detector, so it
+// is enough that make unraced runs them.
 func TestScripts(t *testing.T) {
 	skip.UnderRace(t)
 	needCache(t)
@@ -215,7 +217,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits is the command `exits CODE rlm ARGUMENT...`: rlm must end with CODE.
+// exits is the command `exits CODE rlm ARGUMENT...`. rlm must end with CODE.
 func exits() {
 	log.SetFlags(0)
 	if len(os.Args) < 3 || os.Args[2] != "rlm" {
@@ -235,7 +237,7 @@ func exits() {
 	}
 }
 
-// command returns rlm with arguments, to be started in a directory, as a user would.
+// command returns rlm with arguments, to be started in a directory, as a user would start it.
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	needCache(t)
@@ -263,7 +265,8 @@ func localWorks() bool {
 	return local.New(local.Options{Python: localPython()}).Probe(context.Background()) == nil
 }
 
-// dockerWorks reports whether tier docker runs a language here, as localWorks does.
+// dockerWorks reports whether tier docker runs a language here. It treats a required tier as
+// localWorks does.
 func dockerWorks(language tiers.Language) bool {
 	if strings.Contains(os.Getenv("RLM_REQUIRE_TIERS"), "docker") {
 		return true
@@ -272,7 +275,7 @@ func dockerWorks(language tiers.Language) bool {
 	return tier.Probe(context.Background()) == nil && tier.Info().Lacks[language] == ""
 }
 
-// localPython returns the interpreter from which the scripts' virtual environment is made.
+// localPython returns the interpreter for the scripts' virtual environment.
 func localPython() string {
 	if name := os.Getenv("RLM_LOCAL_PYTHON"); name != "" {
 		return name

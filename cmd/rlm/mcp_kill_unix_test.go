@@ -16,7 +16,8 @@ import (
 )
 
 // TestAnApprovedCallOfAServerIsMadeOnce kills a run at each write before its call waits, and the
-// approval at each of its writes. The server must receive the call once, after the approval.
+// approval at each of its writes. It checks that the server receives the call once, after the
+// approval.
 func TestAnApprovedCallOfAServerIsMadeOnce(t *testing.T) {
 	skip.Short(t, "it starts many processes")
 	t.Parallel()
@@ -58,8 +59,8 @@ func TestAnApprovedCallOfAServerIsMadeOnce(t *testing.T) {
 	}
 }
 
-// runKilled runs the program, which kills itself at a moment around a write, 0 for never. The exit
-// code is -1 if it did.
+// runKilled runs the program, which kills itself at the given moment around a write, or never if at
+// is 0. The exit code is -1 if it killed itself.
 func (d *killedRun) runKilled(at int, args ...string) (code int, out string) {
 	d.t.Helper()
 	cmd := exec.CommandContext(d.t.Context(), "rlmkilled", append(args, "--store", "store")...)

@@ -28,8 +28,8 @@ func makePipe(t *testing.T, path ...string) string {
 	return name
 }
 
-// TestSpecialFilesBelowARootAreRefused: opening one could block indefinitely, or have side effects.
-// A folder leaves them out.
+// TestSpecialFilesBelowARootAreRefused checks that special files are not opened, which could block
+// indefinitely or have side effects. A folder as a context omits them.
 func TestSpecialFilesBelowARootAreRefused(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -74,7 +74,7 @@ func TestSpecialFilesBelowARootAreRefused(t *testing.T) {
 	}
 }
 
-// TestASignalEndsCallsOfHosts checks that the server ends, whether a call computes or waits for a
+// TestASignalEndsCallsOfHosts checks that the server ends while a call computes, or waits for a
 // pipe that the user named.
 func TestASignalEndsCallsOfHosts(t *testing.T) {
 	t.Parallel()
@@ -97,7 +97,7 @@ func TestASignalEndsCallsOfHosts(t *testing.T) {
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, options)
 			cmd := exec.Command("rlm", append([]string{"mcp"}, flags...)...)
 			session, err := client.Connect(t.Context(), &mcp.CommandTransport{
-				Command: cmd, TerminateDuration: time.Hour, // it must end by itself
+				Command: cmd, TerminateDuration: time.Hour, // the server must end by itself
 			}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -114,7 +114,7 @@ func TestASignalEndsCallsOfHosts(t *testing.T) {
 			if name == "computes" {
 				<-begun
 			} else {
-				time.Sleep(300 * time.Millisecond) // by then, it most likely waits
+				time.Sleep(300 * time.Millisecond) // by then, the call most likely waits
 			}
 
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -33,7 +33,7 @@ func newHost(t *testing.T, folder string, options *mcp.ClientOptions, flags ...s
 	return startHost(t, folder, options, "", flags...)
 }
 
-// startHost is newHost with a protocol version, empty for the newest.
+// startHost is like newHost, with a protocol version, which is empty for the newest.
 func startHost(
 	t *testing.T, folder string, options *mcp.ClientOptions, version string, flags ...string,
 ) host {
@@ -56,7 +56,7 @@ func startHost(
 	return host{session, t}
 }
 
-// call calls a tool and returns its structured result, or the text of its error.
+// call calls a tool and returns its structured result, or its error message.
 func (h host) call(tool string, arguments map[string]any) (map[string]any, string) {
 	h.t.Helper()
 	result, err := h.CallTool(h.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
@@ -100,7 +100,7 @@ func (h host) names() (names []string) {
 
 type arguments = map[string]any
 
-// ofPath are the arguments of rlm_open for one file.
+// ofPath returns the arguments of rlm_open for one file.
 func ofPath(path string) arguments { return arguments{"contexts": []arguments{{"path": path}}} }
 
 func writeFile(t *testing.T, folder, name, text string) {
@@ -246,7 +246,7 @@ func TestHandlesAreBoundedAndEnd(t *testing.T) {
 	}
 }
 
-// servers writes a file that lists servers of mcptest by their modes.
+// servers writes a file that lists mcptest servers with the given modes.
 func servers(t *testing.T, folder string, modes ...string) string {
 	t.Helper()
 	all := map[string]any{}
@@ -298,8 +298,8 @@ func TestAGatewayHidesAThousandTools(t *testing.T) {
 	}
 }
 
-// TestAGatewayPassesOn checks that hosts see the prompts and resources of servers, and the tools
-// of --direct.
+// TestAGatewayPassesOn checks that hosts receive the prompts and resources of servers, and the
+// tools of --direct.
 func TestAGatewayPassesOn(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -350,7 +350,8 @@ func TestAGatewayPassesOn(t *testing.T) {
 	}
 }
 
-// TestHostsDecideOnCalls lets a person at the host answer, in both generations of the protocol.
+// TestHostsDecideOnCalls checks that a person at the host decides on calls, in both generations of
+// the protocol.
 func TestHostsDecideOnCalls(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -413,7 +414,8 @@ func TestHostsAskModels(t *testing.T) {
 	}
 }
 
-// TestHostsComeOverHTTP accepts both generations of the protocol, and refuses foreign pages.
+// TestHostsComeOverHTTP checks that the server accepts both generations of the protocol, and
+// refuses foreign web pages.
 func TestHostsComeOverHTTP(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "rlm", "mcp", "--http", "127.0.0.1:0")

@@ -30,12 +30,12 @@ var forms = map[string]form{
 	"binary": {"\x7fELF", "\x00\x01\x02\x03\xff", "\x00"},
 }
 
-// invalidAt are the offsets of the bytes that are not UTF-8 in a text of the kind "invalid"; its
-// last byte is also invalid.
+// invalidAt are the offsets of the bytes that are not valid UTF-8 in a file of the kind "invalid".
+// The last byte of such a file is also invalid.
 var invalidAt = []int{10, 11, 5000}
 
 // mktext is the command `mktext -bytes N -kind KIND FILE`. It writes a file of exactly N bytes;
-// KIND is one of forms, mixed (a text in many scripts) or invalid (ASCII except for four bytes).
+// KIND is forms, mixed (a text in many scripts) or invalid (ASCII except for four bytes).
 func mktext() {
 	flags := flag.NewFlagSet("mktext", flag.ExitOnError)
 	size := flags.Int("bytes", 0, "how long the file is")

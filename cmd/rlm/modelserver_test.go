@@ -30,9 +30,9 @@ var serverVariables = []string{
 	"ANTHROPIC_API_KEY",
 }
 
-// serve is the script command `serve SCRIPT [FAULT]`: it starts a server on loopback that speaks
-// the formats of OpenAI and Anthropic, and replies by the script. The first request meets the
-// fault: "busy", "down" or "cut". A "quirky" server has the quirks of many servers.
+// serve is the script command `serve SCRIPT [FAULT]`. It starts a server on loopback that uses the
+// formats of OpenAI and Anthropic, and replies by the script. The first request gets the fault
+// "busy", "down" or "cut". A "quirky" server has the quirks of many servers.
 func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: serve SCRIPT [busy|down|cut|quirky]")
@@ -66,8 +66,9 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// modelList is the script command `modellist VARIABLE [! TEXT | NAME...]`: it starts a server that
-// lists models with the names, or answers with a text, and names it in the variable.
+// modelList is the script command `modellist VARIABLE [! TEXT | NAME...]`. It starts a server that
+// lists models with these names, or answers with TEXT, and sets the variable to the server's
+// address.
 func modelList(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: modellist VARIABLE [! TEXT | NAME...]")
@@ -94,7 +95,8 @@ func modelList(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], server.URL+"/v1")
 }
 
-// mode is the script command `mode MODE FILE`: the file must have the mode, in octal.
+// mode is the script command `mode MODE FILE`. It checks that the file has the mode, which is
+// octal.
 func mode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: mode MODE FILE")
@@ -116,8 +118,8 @@ func modelOf(script llm.Provider) llm.Func {
 	}
 }
 
-// TestEveryProviderGivesTheSameTrajectory runs one program with a script, and with servers that
-// speak the formats of OpenAI and Anthropic.
+// TestEveryProviderGivesTheSameTrajectory compares the records of one program with a script, and
+// with servers in the formats of OpenAI and Anthropic.
 func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	needCache(t)
 	folder, err := filepath.Abs(filepath.Join("testdata", "servers"))
@@ -156,7 +158,7 @@ func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	}
 }
 
-// stable returns the parts of a record that are the same in each run: it omits times, names of
+// stable returns the parts of a record that are the same in each run. It omits times, names of
 // models and the order of concurrent events.
 func stable(t *testing.T, dir string) string {
 	t.Helper()

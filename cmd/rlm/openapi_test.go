@@ -12,7 +12,7 @@ import (
 )
 
 // TestSnippetsCallAPIs checks that the operations of a document are functions, and that the
-// credential stays on the host. A host of rlm mcp can call them, too.
+// credential stays on the host. A host of rlm mcp can also call the functions.
 func TestSnippetsCallAPIs(t *testing.T) {
 	t.Setenv("SHOP_TOKEN", "Bearer s3cret-token")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

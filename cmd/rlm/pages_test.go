@@ -16,8 +16,9 @@ import (
 )
 
 // TestPagesShowWhatCommandsPrint runs every console block of README.md and docs/, each page in its
-// own folder: a copy of examples/PAGE, if there is one, with a link to the folder examples. A block
-// that cannot run here, for example with a paid model, is marked sh or text instead.
+// own folder. The folder is a copy of examples/PAGE, if that exists, with a link to the folder
+// examples. A block that cannot run here, for example with a paid model, is marked sh or text
+// instead.
 func TestPagesShowWhatCommandsPrint(t *testing.T) {
 	skip.UnderRace(t)
 	shell, err := exec.LookPath("sh")
@@ -44,7 +45,7 @@ func TestPagesShowWhatCommandsPrint(t *testing.T) {
 	}
 }
 
-// listPages returns README.md and the pages of docs that people write.
+// listPages returns README.md and the pages of docs that people have written.
 func listPages(t *testing.T) []string {
 	t.Helper()
 	pages := []string{"README.md"}
@@ -71,8 +72,8 @@ var top = filepath.Join("..", "..")
 // example is a command of a console block, with its output.
 type example struct{ command, output string }
 
-// examplesOf returns the examples of a page. A command may have several lines, each but the
-// last with a backslash at its end.
+// examplesOf returns the examples of a page. A command may have several lines; all except the last
+// end with a backslash.
 func examplesOf(t *testing.T, page string) []example {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(page)))
@@ -122,7 +123,7 @@ func folderOf(t *testing.T, page string) string {
 	return dir
 }
 
-// needTiersOf skips an example that needs a tier which this machine lacks.
+// needTiersOf skips an example if it needs a tier that this machine lacks.
 func needTiersOf(t *testing.T, command string) {
 	t.Helper()
 	if strings.Contains(command, "--allow-local") {
@@ -138,20 +139,20 @@ func needTiersOf(t *testing.T, command string) {
 	}
 }
 
-// elapsed matches a time in the output, progress a line that only a slow start has.
+// elapsed matches a time in the output. progress matches a line that only a slow start prints.
 var (
 	elapsed  = regexp.MustCompile(`\bin \d[\d.]*(µs|ms|s)\b`)
 	progress = regexp.MustCompile(`(?m)^rlm: (preparing .*|converting .*: \d+s)\n`)
 )
 
 // printsAsShown runs an example. Times may differ, and "..." matches the rest of a line, or any
-// number of lines if it is alone.
+// number of lines if it is on its own line.
 func printsAsShown(t *testing.T, shell, dir string, e example) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), shell, "-c", e.command)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "RLM_PYTHON=/usr/bin/python3") // notes name any other
-	out, _ := cmd.CombinedOutput()                                // the page shows errors, too
+	cmd.Env = append(os.Environ(), "RLM_PYTHON=/usr/bin/python3") // notes would name another interpreter
+	out, _ := cmd.CombinedOutput()                                // pages also show errors
 
 	out = progress.ReplaceAll(out, nil)
 	got := strings.TrimRight(elapsed.ReplaceAllString(string(out), "in T"), "\n")
@@ -171,7 +172,7 @@ func printsAsShown(t *testing.T, shell, dir string, e example) {
 			pattern.WriteString(`.*`)
 		}
 	}
-	// A page may begin with "...": the output then has no line break before it.
+	// If the expected output begins with "...", the actual output has no line break before it.
 	if !regexp.MustCompile(`\A\n?` + pattern.String() + `\z`).MatchString("\n" + got) {
 		t.Errorf("%s\nprints\n%s\nthe page shows\n%s", e.command, got, shown)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 )
 
-// patience is how long a process that must end may take: only a hanging process takes longer.
+// patience is the maximum time until a process must end. Only a hanging process takes longer.
 const patience = 2 * time.Minute
 
 // exitCodeOf waits for a started command and returns its exit code.
@@ -111,7 +111,7 @@ func TestCtrlCEndsTheReadingOfStdinWithCode130(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			// More than a pipe's buffer: once all is written, rlm is reading.
+			// This is more than a pipe's buffer, so rlm has begun to read when the write returns.
 			if _, err := stdin.Write(bytes.Repeat([]byte("#\n"), 1<<20)); err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +128,8 @@ func TestCtrlCEndsTheReadingOfStdinWithCode130(t *testing.T) {
 	}
 }
 
-// The first snippet waits for the change, so that the second finds the file changed.
+// TestAContextThatChangesIsExitCode5 changes the file while the first snippet waits, so that the
+// second finds it changed.
 func TestAContextThatChangesIsExitCode5(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not let one write to a file that is mapped")
@@ -157,7 +158,8 @@ func TestAContextThatChangesIsExitCode5(t *testing.T) {
 	}
 }
 
-// A reader that closes its end, as head does, ends the command without a panic.
+// TestAClosedStdoutEndsTheCommandQuietly closes the end of the reader, as head does. The command
+// must end without a panic.
 func TestAClosedStdoutEndsTheCommandQuietly(t *testing.T) {
 	needSignals(t)
 	cmd := command(t, t.TempDir(),
@@ -225,7 +227,7 @@ func TestTheTicketsExampleFindsWhatGoFinds(t *testing.T) {
 	}
 }
 
-// ticketLines returns the lines that examples/tickets.py must print for a text.
+// ticketLines returns the lines that examples/tickets.py must print for a log.
 func ticketLines(text string) []string {
 	runes := []rune(text)
 	infos, warns := strings.Count(text, "| INFO\n"), strings.Count(text, "| WARN\n")
@@ -266,8 +268,7 @@ func ticketLines(text string) []string {
 	)
 }
 
-// lastLanguages are the five most frequent languages of a text's tickets, as a
-// Python dict.
+// lastLanguages returns the five most frequent languages of the tickets in tail, as a Python dict.
 func lastLanguages(tail string) string {
 	var languages []string
 	for ticket := range strings.SplitSeq(tail, "\n\n") {

@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// qwenHelp are the instructions that a model of this size needs, see docs/start/local-model.md.
+// qwenHelp are the instructions that a model of this size needs; see docs/start/local-model.md.
 const qwenHelp = "The variable context already holds the whole text. Never assign to it. Work on all of it. " +
 	"Give the answer with FINAL(...) instead of print(...), for example FINAL(len(context))."
 
@@ -45,10 +45,10 @@ func qwenLog() string {
 	return b.String()
 }
 
-// TestQwenLeadsLoops lets a real model of 1.5 billion parameters answer questions by code. Such a
-// model is often wrong, and its replies differ between processors: the test wants that every run
-// ends with an answer of the right type or says that it has none, that the model works by code,
-// and that it is right at least twice.
+// TestQwenLeadsLoops lets a real model of 1.5 billion parameters answer questions with code. Such a
+// model is often wrong, and its replies differ between processors. The test therefore only checks
+// that every run ends with an answer of the right type or with none, that the model runs code, and
+// that it is right at least twice.
 func TestQwenLeadsLoops(t *testing.T) {
 	python, weights := skip.WithoutQwen(t)
 	server := startLlamaCPP(t, python, weights)
@@ -62,7 +62,7 @@ func TestQwenLeadsLoops(t *testing.T) {
 			"--output-type", task.kind, "--json", "--quiet", "--no-keep", "--trace", "trace")
 		cmd.Env = append(cmd.Environ(), "OPENAI_BASE_URL="+server.address+"/v1", "OPENAI_API_KEY=unused")
 		out, err := cmd.Output()
-		if code := cmd.ProcessState.ExitCode(); code != 0 && code != 7 { // 7: no answer
+		if code := cmd.ProcessState.ExitCode(); code != 0 && code != 7 { // 7 means no answer
 			t.Fatalf("task %d: exit code %d: %v\n%s", i, code, err, out)
 		}
 

@@ -29,7 +29,7 @@ func terminal(t *testing.T, cmd *exec.Cmd, columns uint16) *os.File {
 	if err != nil {
 		t.Skipf("no terminals on this machine: %v", err)
 	}
-	t.Cleanup(func() { _ = person.Close() }) // the command has ended by then
+	t.Cleanup(func() { _ = person.Close() }) // by then, the command has ended
 	fd := int(person.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	err = errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
@@ -51,7 +51,7 @@ func terminal(t *testing.T, cmd *exec.Cmd, columns uint16) *os.File {
 	return person
 }
 
-// readUntil reads until a text has arrived.
+// readUntil reads until it has found a string.
 func readUntil(t *testing.T, from *bufio.Reader, text string) {
 	t.Helper()
 	var seen strings.Builder
@@ -83,11 +83,11 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 	}
 }
 
-// resumable is the note of a question that ends early.
+// resumable matches the note of a question that ended early.
 var resumable = regexp.MustCompile(`rlm: continue with: rlm runs resume \S+\r\n`)
 
-// TestCtrlCLeavesACleanLine: the notes of an interrupted command begin a line, although the terminal
-// has shown ^C, and nothing of the live view stays.
+// TestCtrlCLeavesACleanLine checks that the notes of an interrupted command begin on a new line,
+// although the terminal has shown ^C, and that the live view disappears.
 func TestCtrlCLeavesACleanLine(t *testing.T) {
 	dir := t.TempDir()
 	script := "version: 1\nrules:\n  - delay: 50s\n    reply: FINAL(1)\n"
@@ -114,7 +114,7 @@ func TestCtrlCLeavesACleanLine(t *testing.T) {
 		if _, err := person.WriteString("\x03"); err != nil {
 			t.Fatal(err)
 		}
-		rest, _ := io.ReadAll(screen) // ends with an error once no program has the terminal
+		rest, _ := io.ReadAll(screen) // fails when no program has the terminal open
 		if code := exitCodeOf(t, cmd); code != cli.ExitInterrupted {
 			t.Errorf("%v: exit code %d", c.args, code)
 		}
@@ -128,17 +128,17 @@ func TestCtrlCLeavesACleanLine(t *testing.T) {
 	}
 }
 
-// said is a text that a person types, with the terminal's output.
+// said is the input that a person types, with the terminal's output.
 type said struct{ typed, shown string }
 
-// converse conducts a dialogue with a command in a terminal, until the command ends well.
+// converse conducts a dialogue with a command in a terminal, until the command ends successfully.
 func converse(t *testing.T, cmd *exec.Cmd, columns uint16, dialogue []said) {
 	t.Helper()
 
 	person := terminal(t, cmd, columns)
 	screen := bufio.NewReader(person)
 	for _, said := range dialogue {
-		time.Sleep(2 * prompt.FastestTyped) // like a person, who looks first
+		time.Sleep(2 * prompt.FastestTyped) // like a person, who reads the prompt first
 		if _, err := person.WriteString(said.typed); err != nil {
 			t.Fatal(err)
 		}
@@ -163,21 +163,21 @@ func TestATerminalCompletesAndIndents(t *testing.T) {
 		{"box = {'c': C()}; c = C()\r", ">>> "},
 		{"box.setd\t", "box.setdefault("},
 		{"\x03", ">>> "},
-		{"c.si\t", "c.size"}, // the property did not run
+		{"c.si\t", "c.size"}, // completion has not executed the property
 		{"\x03", ">>> "},
 		{"json.decoder.JSONDecodeE\t", "JSONDecodeError("},
 		{"\x03", ">>> "},
 
-		// A person's lines are indented, and an untouched indent ends the block.
+		// Typed lines are indented automatically, and a line with only this indent ends the block.
 		{"def f():\r", "...     "},
 		{"return 40\r", "... "},
 		{"\r", ">>> "},
 
-		// A pasted block has its own indents.
+		// A pasted block keeps its own indentation.
 		{"for i in range(2):\r    for j in range(1):\r        print(f() + i + 1)\r\r", "42\r\n"},
 		{"", ">>> "},
 
-		// A block is recalled as a whole, and runs immediately.
+		// The history recalls a block as a whole, and the block runs immediately.
 		{"\x1b[A", "(f() + i + 1)"},
 		{"\r", "42\r\n"},
 		{"", ">>> "},
@@ -212,7 +212,8 @@ func TestAChatInATerminalOutlivesCtrlC(t *testing.T) {
 	})
 }
 
-// TestAnAnswerDoesNothingToATerminal: a model may write control sequences.
+// TestAnAnswerDoesNothingToATerminal checks that a model's control sequences do not reach a
+// terminal.
 func TestAnAnswerDoesNothingToATerminal(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script.yaml")

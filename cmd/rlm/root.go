@@ -29,10 +29,11 @@ import (
 )
 
 // linked is the version that the linker sets. The linker cannot set a variable that the program
-// initialises, so this one has no initial value.
+// initialises, so linked has no initial value.
 var linked string
 
-// version returns linked, or else the module's version, which go install writes into a binary.
+// version returns linked if that is set, and otherwise the module's version, which go install
+// writes into a binary.
 var version = sync.OnceValue(func() string {
 	if linked != "" {
 		return linked
@@ -48,7 +49,7 @@ var version = sync.OnceValue(func() string {
 // functions are additional host functions for snippets. Only tests set them.
 var functions []rlm.Function
 
-// run is main with its environment as arguments. It returns the exit code.
+// run is main, with its environment as parameters. It returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, in := cli.Listen(ctx)
 	defer in.Stop()
@@ -98,7 +99,7 @@ func exitCode(ctx context.Context, e *cli.Env, err error) int {
 	return exit.Code
 }
 
-// adviseRepair returns the text of an error, with advice if the store is damaged.
+// adviseRepair returns the message of an error, with advice if the store is damaged.
 func adviseRepair(err error) string {
 	const command = "rlm store check"
 	text := err.Error()
@@ -114,10 +115,11 @@ type subCommand struct {
 	make func(e *cli.Env) *cobra.Command
 }
 
-// aliases are further names of commands.
+// aliases are alternative names of commands.
 var aliases = map[string]string{"run": "ask"}
 
-// listCommands returns the sub-commands. One of them, runs resume, creates others.
+// listCommands returns the sub-commands. It is a function because one of them, runs resume, creates
+// others.
 func listCommands() []subCommand {
 	return []subCommand{
 		{"ask", loops.NewRun},
@@ -151,8 +153,9 @@ func listCommands() []subCommand {
 	}
 }
 
-// makeCommands creates the sub-command that the arguments begin with, or all of them: creating all
-// flags takes a tenth of the time of a short command. A manual covers all commands.
+// makeCommands creates the sub-command that the arguments begin with, because creating the flags of
+// all sub-commands takes a tenth of the time of a short command. It creates all sub-commands if
+// none matches, and for a manual.
 func makeCommands(e *cli.Env, args []string) []*cobra.Command {
 	commands := listCommands()
 	if len(args) > 0 && args[0] != setup.Manual {
@@ -200,7 +203,7 @@ func newRoot(e *cli.Env, args []string) *cobra.Command {
 		"configuration `file`, or none to read no file "+
 			"(default: rlm/config.yaml in the user's configuration directory)")
 	config.AddFlags(flags, func(s config.Setting) bool {
-		return config.In(config.Program)(s) && !config.Named("no_keep")(s) // only loops have it
+		return config.In(config.Program)(s) && !config.Named("no_keep")(s) // only loops have no_keep
 	})
 	root.AddCommand(makeCommands(e, args)...)
 	root.InitDefaultCompletionCmd()
@@ -221,7 +224,7 @@ func newRoot(e *cli.Env, args []string) *cobra.Command {
 	return root
 }
 
-// refuseUnknownTopic is for the command help, which succeeds with any name otherwise.
+// refuseUnknownTopic is for the command help, which would otherwise accept any name.
 func refuseUnknownTopic(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	if err == nil && len(rest) > 0 {
@@ -230,8 +233,8 @@ func refuseUnknownTopic(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// refuseUnknownCommand is for commands that only have subcommands: cobra suggests names at the
-// root, but not below.
+// refuseUnknownCommand is for commands that only have subcommands, because cobra suggests names
+// only at the root.
 func refuseUnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -246,7 +249,7 @@ func refuseUnknownCommand(cmd *cobra.Command, args []string) error {
 }
 
 // newVersion creates a command that prints the same as --version, because many users try it. It
-// loads no configuration, so it works even if that is broken.
+// loads no configuration, so it works even if the configuration is broken.
 func newVersion(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
@@ -260,8 +263,8 @@ func newVersion(e *cli.Env) *cobra.Command {
 	}
 }
 
-// flagError adds advice to a flag's error: the accepted values, or the flag that may have been
-// meant. A setting's flag has its own message.
+// flagError adds advice to a flag's error, which is the accepted values, or the flag that the user
+// probably meant. A setting's flag has its own message.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {

@@ -8,8 +8,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/setup"
 )
 
-// TestCommandsHaveTheirNames checks that the table finds a command by the name that the command
-// gives itself.
+// TestCommandsHaveTheirNames checks that the table has each command under the command's own name.
 func TestCommandsHaveTheirNames(t *testing.T) {
 	e := &cli.Env{Stdout: io.Discard, Stderr: io.Discard}
 	commands := listCommands()

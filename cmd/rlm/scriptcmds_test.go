@@ -24,8 +24,8 @@ import (
 
 // jsonget is the script command `[!] jsonget [N:]PATH [PATTERN]`. Line N of the last command's
 // standard output (by default its only line) must be a JSON object, in which PATH selects a value:
-// keys and indices separated by dots, # for an array's length. PATTERN must match the whole value:
-// a string unchanged, anything else as JSON.
+// keys and indices separated by dots, # for an array's length. PATTERN must match the whole value.
+// A string is matched unchanged, anything else as JSON.
 func jsonget(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: [!] jsonget [N:]PATH [PATTERN]")
@@ -59,7 +59,8 @@ func jsonkeep(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[1], value)
 }
 
-// damageLargest is the script command `damage DIR`. It flips a bit in the middle of the largest file below.
+// damageLargest is the script command `damage DIR`. It flips a bit in the middle of the largest
+// file below DIR.
 func damageLargest(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: damage DIR")
@@ -81,7 +82,7 @@ func damageLargest(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(largest, data, 0o600))
 }
 
-// lookup returns the value at a jsonget path, as text.
+// lookup returns the value at a jsonget path, as a string.
 func lookup(ts *testscript.TestScript, path string) (text string, found bool) {
 	lines := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n")
 	number, rest, numbered := strings.Cut(path, ":")
@@ -140,7 +141,8 @@ func jsonText(ts *testscript.TestScript, value any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// size is the script command `size BYTES FILE`; FILE may be stdout or stderr.
+// size is the script command `size BYTES FILE`. It checks the size of a file; FILE may be stdout or
+// stderr.
 func size(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: size BYTES FILE")
@@ -150,7 +152,8 @@ func size(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// crlf is the script command `crlf SOURCE DESTINATION`: it copies a text with Windows line ends.
+// crlf is the script command `crlf SOURCE DESTINATION`. It copies a text file with Windows line
+// ends.
 func crlf(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: crlf SOURCE DESTINATION")
@@ -159,8 +162,8 @@ func crlf(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
 }
 
-// manyfiles is the script command `manyfiles N DIRECTORY`: it creates the files 0, 1, ... N-1
-// there, which contain their names.
+// manyfiles is the script command `manyfiles N DIRECTORY`. It creates the files 0, 1, ... N-1
+// there, each of which contains its name.
 func manyfiles(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: manyfiles N DIRECTORY")
@@ -175,8 +178,8 @@ func manyfiles(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// fuel is the script command `fuel`: it sets FUEL to the fuel that the last
-// command reports in its JSON, and LESS to one less.
+// fuel is the script command `fuel`. It sets FUEL to the fuel in the last command's JSON, and LESS
+// to one less.
 func fuel(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 0 || neg {
 		ts.Fatalf("usage: fuel")
@@ -188,8 +191,8 @@ func fuel(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("LESS", strconv.FormatUint(used-1, 10))
 }
 
-// venv is the script command `venv DIR MODULE.py`: it creates a virtual environment in DIR in
-// which the module can be imported. It needs no ensurepip.
+// venv is the script command `venv DIR MODULE.py`. It creates a virtual environment in DIR in which
+// the module can be imported. It needs no ensurepip.
 func venv(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: venv DIR MODULE.py")
@@ -206,15 +209,16 @@ func venv(ts *testscript.TestScript, neg bool, args []string) {
 	)
 }
 
-// program is the script command `[!] rlm ARGUMENT...`: rlm as it is shipped.
+// program is the script command `[!] rlm ARGUMENT...`. It runs rlm as it is shipped.
 func program(ts *testscript.TestScript, neg bool, args []string) {
 	if err := ts.Exec("rlm", args...); (err != nil) != neg {
 		ts.Fatalf("rlm ends with %v", err)
 	}
 }
 
-// index is the script command `index`: it starts a package index and names it in PIP_INDEX_URL.
-// The index contains iniconfig as on PyPI, greet, which needs it, and native, which is compiled.
+// index is the script command `index`. It starts a package index, and sets PIP_INDEX_URL to its
+// address. The index contains iniconfig as on PyPI, greet, which needs it, and native, which is
+// compiled.
 func index(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 0 || neg {
 		ts.Fatalf("usage: index")
@@ -223,7 +227,7 @@ func index(ts *testscript.TestScript, neg bool, args []string) {
 		"greet/__init__.py": "import iniconfig\nfrom . import words\nfrom importlib.resources import files\n" +
 			"def hello(): return words.WORD\n" +
 			"def text(): return (files(__name__) / 'data' / 'a.txt').read_text()\n",
-		// Modules that Python or its standard library may import before a snippet does.
+		// Modules that Python or its standard library may import earlier than a snippet does.
 		"org/__init__.py": "import os; os._exit(3)\n",
 		"greet.pth":       "import os; os._exit(3)\n", "sitecustomize.py": "raise SystemExit(3)\n",
 		"greet/words.py": "WORD = 'hello'\n", "greet/data/a.txt": "from data\n",
@@ -242,8 +246,8 @@ func index(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("PIP_INDEX_URL", server.URL)
 }
 
-// newImage is the script command `newimage`: it sets IMAGE to a name for an image, which is
-// removed after the script.
+// newImage is the script command `newimage`. It sets IMAGE to a name for an image, and removes the
+// image after the script.
 func newImage(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 0 || neg {
 		ts.Fatalf("usage: newimage")
@@ -263,8 +267,8 @@ func newImage(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// serveFiles is the script command `files`: it starts a server with the file app.log, and names it
-// in SERVER and SERVER_HOST.
+// serveFiles is the script command `files`. It starts a server with the file app.log, and sets
+// SERVER and SERVER_HOST.
 func serveFiles(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 0 || neg {
 		ts.Fatalf("usage: files")
@@ -274,7 +278,7 @@ func serveFiles(ts *testscript.TestScript, neg bool, args []string) {
 			http.NotFound(w, r)
 			return
 		}
-		_, _ = io.WriteString(w, "line 1\n") // the client reports a failure
+		_, _ = io.WriteString(w, "line 1\n") // the client would report a failure
 	}))
 	ts.Defer(server.Close)
 	ts.Setenv("SERVER", server.URL)

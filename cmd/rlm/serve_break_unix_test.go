@@ -51,10 +51,10 @@ func (s *serving) try(method, path, body string) (int, string) {
 	return got.StatusCode, string(text)
 }
 
-// TestAServerEndsUnderLoadAndLosesNothing sends SIGTERM while runs are active and waiting,
-// sessions compute and wait, and clients watch and send more. The server ends by itself with code
-// 0. The next server has everything that was reported as stored: each accepted run ends, and each
-// session contains the effects of its answered snippets.
+// TestAServerEndsUnderLoadAndLosesNothing sends SIGTERM while runs are active or waiting, sessions
+// compute or wait, and clients watch and send more requests. The server must end by itself with
+// code 0. The next server must have everything that was reported as stored: each accepted run ends,
+// and each session contains the effects of its answered snippets.
 func TestAServerEndsUnderLoadAndLosesNothing(t *testing.T) {
 	skip.UnderRace(t)
 	skip.WithoutJail(t)
@@ -65,13 +65,13 @@ func TestAServerEndsUnderLoadAndLosesNothing(t *testing.T) {
 
 	var mu sync.Mutex
 	var accepted []string
-	counts := map[string]int{} // by session, the last value in an answer
+	counts := map[string]int{} // the last value in an answer, by session
 	stopped := make(chan struct{})
 	var clients sync.WaitGroup
 	for i := range 3 {
 		var session struct{ ID string }
 		s.ask("POST", "/v1/sessions", fmt.Sprintf(`{"name":"s%d"}`, i), &session)
-		clients.Go(func() { // adds up until the server ends
+		clients.Go(func() { // counts until the server ends
 			for n := 1; ; n++ {
 				source := fmt.Sprintf("n = %d; n", n)
 				status, text := s.try("POST", "/v1/sessions/"+session.ID+"/exec", fmt.Sprintf(`{"source":%q}`, source))
@@ -97,7 +97,7 @@ func TestAServerEndsUnderLoadAndLosesNothing(t *testing.T) {
 			t.Errorf("an endless snippet gets %d %s", status, text)
 		}
 	})
-	clients.Go(func() { // starts runs until the server accepts none
+	clients.Go(func() { // starts runs until the server refuses one
 		for i := 0; ; i++ {
 			status, text := s.try("POST", "/v1/runs", fmt.Sprintf(`{"question":"question %d"}`, i))
 			var run servedRun
@@ -105,7 +105,7 @@ func TestAServerEndsUnderLoadAndLosesNothing(t *testing.T) {
 				mu.Lock()
 				accepted = append(accepted, run.ID)
 				mu.Unlock()
-				clients.Go(func() { // until it or the server ends
+				clients.Go(func() { // until the run or the server ends
 					_, _ = s.try("GET", "/v1/runs/"+run.ID+"/events", "")
 				})
 			} else if status != http.StatusServiceUnavailable && status != 0 {
@@ -161,7 +161,7 @@ func TestAServerEndsUnderLoadAndLosesNothing(t *testing.T) {
 type plug struct {
 	net.Listener
 	mu     sync.Mutex
-	target string // empty for nothing
+	target string // empty if it is unplugged
 	open   []net.Conn
 }
 
@@ -194,7 +194,7 @@ func newPlug(t *testing.T) *plug {
 	return p
 }
 
-// lead connects it to another server, or to none. All connections break.
+// lead connects the address to another server, or to none, and breaks all connections.
 func (p *plug) lead(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,8 +205,8 @@ func (p *plug) lead(target string) {
 	p.open = nil
 }
 
-// TestAServedRunSaysThatItsModelIsGone kills the model's server during a call. The run fails with
-// the reason, the server stays up, and the run continues when the model is back, without repeating
+// TestAServedRunSaysThatItsModelIsGone kills the model's server during a call. The run must fail
+// with the reason while the server stays up, and continue when the model is back, without repeating
 // answered calls.
 func TestAServedRunSaysThatItsModelIsGone(t *testing.T) {
 	skip.UnderRace(t)

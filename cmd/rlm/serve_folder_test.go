@@ -25,9 +25,9 @@ func outcomeOf(t *testing.T, dir string, args ...string) (string, int) {
 	return string(said), cmd.ProcessState.ExitCode()
 }
 
-// TestADataFolderHasOneServer starts a second server on the folder of the first one; the refusal
-// names the first. Commands for the same folder work, or are refused by name, too. When the first
-// server is killed, the next one gets the folder immediately, and no stored data is lost.
+// TestADataFolderHasOneServer checks that a second server on the same folder is refused, with an
+// error that names the first. Commands for this folder work, or are refused in the same way. After
+// the first server is killed, the next one gets the folder immediately, and no stored data is lost.
 func TestADataFolderHasOneServer(t *testing.T) {
 	needSignals(t)
 	skip.UnderRace(t)
@@ -93,7 +93,8 @@ func TestADataFolderHasOneServer(t *testing.T) {
 	}
 }
 
-// TestPartsOfDeadUploadsAreDeleted kills a server during an upload.
+// TestPartsOfDeadUploadsAreDeleted kills a server during an upload, and checks that the part is
+// deleted later.
 func TestPartsOfDeadUploadsAreDeleted(t *testing.T) {
 	needSignals(t)
 	skip.UnderRace(t)

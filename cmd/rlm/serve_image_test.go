@@ -28,9 +28,9 @@ func output(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestTheContainerImageServes builds the image, starts it as docs/how-to/operations.md does,
-// except in the machine's network, and lets it answer a request that needs its key, its model, its
-// data folder and a worker.
+// TestTheContainerImageServes builds the image, starts it as docs/how-to/operations.md does, except
+// that it uses the machine's network, and sends a request that needs a key, the model, the data
+// folder and a worker.
 func TestTheContainerImageServes(t *testing.T) {
 	skip.Short(t, "it makes a container image")
 	skip.WithoutTier(t, "docker", exec.Command("docker", "info").Run())
@@ -42,7 +42,7 @@ func TestTheContainerImageServes(t *testing.T) {
 	output(t, "docker", "volume", "create", name)
 	t.Cleanup(func() { output(t, "docker", "volume", "rm", name) })
 
-	settings := filepath.Join(dir, "settings") // readable by the user of the container
+	settings := filepath.Join(dir, "settings") // readable by the container's user
 	script, err := os.ReadFile(filepath.Join("..", "..", "examples", "rlm", "served.yaml"))
 	if err == nil {
 		err = os.Mkdir(settings, 0o755)

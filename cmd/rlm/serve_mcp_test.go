@@ -28,8 +28,8 @@ type served struct {
 	address string // without a path
 }
 
-// replies define a model that answers one question with code, another one slowly, and a third with
-// a tool that asks a person.
+// replies defines a model that answers one question with code, another slowly, and a third with a
+// tool that asks a person.
 const replies = `version: 1
 rules:
   - when: {last: "how many lines"}
@@ -40,7 +40,7 @@ rules:
     reply: "` + "```repl\\nFINAL(mail.send(text='ann'))\\n```" + `"
 `
 
-// serveMCP starts rlm serve with flags, and ends it with the test.
+// serveMCP starts rlm serve with flags. The server ends with the test.
 func serveMCP(t *testing.T, folder string, flags ...string) *served {
 	t.Helper()
 	writeFile(t, folder, "replies.yaml", replies)
@@ -226,7 +226,7 @@ func TestTenantsComeOverMCP(t *testing.T) {
 		{"rlm_" + strings.Repeat("x", 40), nil, 401},
 		{reader, nil, 403},
 		{ann, http.Header{"Origin": {"https://evil.example"}}, 403},
-		{ann, http.Header{"Host": {"evil.example"}}, 200}, // a page cannot send a key
+		{ann, http.Header{"Host": {"evil.example"}}, 200}, // a web page cannot send a key
 	} {
 		if status, body := s.do("POST", "/mcp", c.key, c.header, hello); status != c.status {
 			t.Errorf("%v: %d: %s", c, status, body)
@@ -234,8 +234,7 @@ func TestTenantsComeOverMCP(t *testing.T) {
 	}
 }
 
-// TestKeysDoNotShareObjects checks that objects of one key are unknown to another, even if the
-// other key knows their names.
+// TestKeysDoNotShareObjects checks that another key cannot use the objects of a key, even by name.
 func TestKeysDoNotShareObjects(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -298,7 +297,7 @@ func TestKeysDoNotShareObjects(t *testing.T) {
 		t.Errorf("the task became %v", got)
 	}
 
-	// The scope read applies here, too.
+	// The scope read also applies here.
 	same := s.connect(blind, "", nil)
 	uri := fmt.Sprint("rlm://runs/", run)
 	if _, err := same.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil ||
@@ -319,8 +318,8 @@ func TestKeysDoNotShareObjects(t *testing.T) {
 	}
 }
 
-// TestClientsAreBounded checks that a client's data is bounded before it is decoded, and that the
-// handles of a client are bounded.
+// TestClientsAreBounded checks the limit on a client's data, which applies before decoding, and the
+// limit on a client's handles.
 func TestClientsAreBounded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -349,7 +348,7 @@ func TestClientsAreBounded(t *testing.T) {
 		}
 	}
 
-	// Earlier generations send batches, which are answered at once.
+	// In earlier generations of the protocol, clients send batches, which are answered as a whole.
 	session := s.connect(keys[0], "2025-03-26", nil).ID()
 	header := http.Header{"Mcp-Protocol-Version": {"2025-03-26"}, "Mcp-Session-Id": {session}}
 	for n, want := range map[int]int{100: http.StatusOK, 101: http.StatusBadRequest} {
@@ -359,7 +358,7 @@ func TestClientsAreBounded(t *testing.T) {
 		}
 	}
 
-	// All keys share the places for handles.
+	// All keys share the number of handles.
 	ann, bob := s.connect(keys[0], "", nil), s.connect(keys[1], "", nil)
 	first := ann.want("rlm_open", arguments{})["session"]
 	ann.want("rlm_open", arguments{})
@@ -368,7 +367,7 @@ func TestClientsAreBounded(t *testing.T) {
 		t.Errorf("got %q", failed)
 	}
 	ann.want("rlm_close", arguments{"session": first})
-	for range 3 { // each call frees its place
+	for range 3 { // each call frees its handle
 		_, failed := bob.call("rlm_exec", arguments{"source": "1 +"})
 		if failed == "" || strings.Contains(failed, full) {
 			t.Errorf("got %q", failed)
@@ -390,7 +389,7 @@ func TestClientsAreBounded(t *testing.T) {
 		t.Errorf("got %q", failed)
 	}
 
-	// A key cannot open protocol sessions without limit.
+	// The number of protocol sessions of a key is limited.
 	hello := object{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": object{
 		"protocolVersion": "2025-06-18", "capabilities": object{}, "clientInfo": object{"name": "x", "version": "1"},
 	}}
@@ -415,8 +414,8 @@ func pings(n int) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// checkSchemas fails for result schemas that the official TypeScript SDK refuses: in it, a
-// property is an object, never true.
+// checkSchemas fails for result schemas that the official TypeScript SDK refuses. For the SDK, a
+// property must be an object, not true.
 func checkSchemas(t *testing.T, h host) {
 	t.Helper()
 	for tool, err := range h.Tools(t.Context(), nil) {
@@ -489,7 +488,8 @@ func TestFilesAreContextsOverMCP(t *testing.T) {
 	}
 }
 
-// TestOnlyKeysThatApproveDecide checks that a key without the scope cannot allow its own calls.
+// TestOnlyKeysThatApproveDecide checks that a key without the scope approve cannot allow its own
+// calls.
 func TestOnlyKeysThatApproveDecide(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -511,25 +511,25 @@ func TestOnlyKeysThatApproveDecide(t *testing.T) {
 	}
 }
 
-// request sends a request of the newest protocol version, from a client that knows tasks, and
+// request sends a request of the newest protocol version, from a client that supports tasks, and
 // returns the result or the error.
 func (s *served) request(method, name string, params object) object {
 	s.t.Helper()
 	return s.requestOf("", method, name, params)
 }
 
-// knowsTasks are the capabilities of a client.
+// knowsTasks are the capabilities of a client that supports tasks.
 var knowsTasks = object{
 	"elicitation": object{}, "extensions": object{"io.modelcontextprotocol/tasks": object{}},
 }
 
-// requestOf is request with a key.
+// requestOf is like request, with a given key.
 func (s *served) requestOf(key, method, name string, params object) object {
 	s.t.Helper()
 	return s.requestAs(key, knowsTasks, method, name, params)
 }
 
-// requestAs is request with a key, from a client with the given capabilities.
+// requestAs is like request, with a given key and a client's capabilities.
 func (s *served) requestAs(key string, capabilities object, method, name string, params object) object {
 	s.t.Helper()
 	params["_meta"] = object{
@@ -565,8 +565,8 @@ func (s *served) until(id any, status string) object {
 	}
 }
 
-// TestLongCallsBecomeTasks checks that a client that knows tasks fetches the result of a long call
-// later.
+// TestLongCallsBecomeTasks checks that a client that supports tasks can fetch the result of a long
+// call later.
 func TestLongCallsBecomeTasks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -598,7 +598,7 @@ func TestLongCallsBecomeTasks(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 
-	// A task asks, and continues with the answer.
+	// A task asks the user, and continues with the answer.
 	asking := exec("import time\ntime.sleep(3)\nprint(mail.send(text='ann'))")
 	asks := s.until(asking["taskId"], "working")
 	questions, _ := asks["inputRequests"].(object)
@@ -620,7 +620,7 @@ func TestLongCallsBecomeTasks(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 
-	// A task that asks is cancelled, and its snippet ends: it frees its place.
+	// A waiting task is cancelled. Its snippet ends, which frees its place.
 	for range 2 {
 		asking := exec("import time\ntime.sleep(3)\nmail.send(text='ann')")
 		s.until(asking["taskId"], "working")

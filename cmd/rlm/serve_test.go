@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// servedScript is a model whose snippet sends a mail, and servedTool the tool that would.
+// servedScript is a model whose snippet sends a mail, and servedTool is the tool for that.
 const (
 	servedScript = `version: 1
 rules:
@@ -42,7 +42,7 @@ type serving struct {
 	*testing.T
 	cmd     *exec.Cmd
 	address string
-	key     string // empty for none
+	key     string // empty without a key
 }
 
 // startServing starts rlm serve with an empty data folder and additional arguments.
@@ -58,7 +58,7 @@ func startServing(t *testing.T, dir string, args ...string) *serving {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.cmd.Process.Kill() }) // unless it has ended
+	t.Cleanup(func() { _ = s.cmd.Process.Kill() }) // fails if the server has ended
 
 	lines := bufio.NewScanner(notes)
 	for lines.Scan() {
@@ -106,7 +106,7 @@ type servedRun struct {
 }
 
 // TestAServedRunIsTracedAndWokenByTheCommand lets a served run wait for a decision, which rlm runs
-// approve makes in the server's store. Its spans arrive at a collector.
+// approve makes in the server's store. It checks that the run's spans arrive at a collector.
 func TestAServedRunIsTracedAndWokenByTheCommand(t *testing.T) {
 	needSignals(t)
 	skip.UnderRace(t) // under the detector, workers need more memory than allowed
@@ -153,7 +153,7 @@ func TestAServedRunIsTracedAndWokenByTheCommand(t *testing.T) {
 	}
 }
 
-// readmeRequest matches the request in the README: its path and its body.
+// readmeRequest matches the path and the body of the request in the README.
 var readmeRequest = regexp.MustCompile(
 	`curl --retry 9 --retry-connrefused http://127\.0\.0\.1:7070(\S+) \\\n  ` +
 		`-H 'Content-Type: application/json' \\\n  -d '([^']+)'`)
@@ -161,7 +161,7 @@ var readmeRequest = regexp.MustCompile(
 // TestTheReadmesServerAnswers sends the README's request to the README's server.
 func TestTheReadmesServerAnswers(t *testing.T) {
 	needSignals(t)
-	skip.UnderRace(t) // as above
+	skip.UnderRace(t) // under the detector, workers need more memory than allowed
 	skip.WithoutJail(t)
 	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {

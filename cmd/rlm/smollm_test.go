@@ -19,8 +19,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// smollmTurns are the replies of the root: it asks SmolLM2 for typed values, one at a time,
-// since replies that are computed together round differently.
+// smollmTurns are the replies of the root. It asks SmolLM2 for typed values one at a time, since a
+// server that computes several replies together rounds differently.
 var smollmTurns = []string{
 	`messages = context.splitlines()
 friendly = [llm_query("Is this message friendly?\n\n" + m, schema="bool") for m in messages]`,
@@ -46,8 +46,8 @@ func TestSmolLMAnswersTypedSubCallsAlsoIfItsServerStopsForAWhile(t *testing.T) {
 		t.Errorf("%d calls, want %d: an answer did not fit at once", whole.Spent.Calls, smollmCalls)
 	}
 
-	// The server stops during the second turn. The third begins while it is away, unless a call of
-	// the second waited for it.
+	// The server stops during the second turn. The third turn begins while the server is down,
+	// unless a call of the second turn waited for the server.
 	dir, stopped := t.TempDir(), make(chan struct{})
 	var restart sync.WaitGroup
 	defer restart.Wait()
@@ -81,15 +81,15 @@ func TestSmolLMAnswersTypedSubCallsAlsoIfItsServerStopsForAWhile(t *testing.T) {
 	}
 }
 
-// hasWaited reports whether a call of a run waited for its server.
+// hasWaited reports whether a run's call waited for its server.
 func hasWaited(dir string) bool {
-	events, _ := os.ReadFile(smollmEvents(dir)) // the run creates it
+	events, _ := os.ReadFile(smollmEvents(dir)) // the run creates the file
 	return bytes.Contains(events, []byte(`"kind":"waiting"`))
 }
 
 func smollmEvents(dir string) string { return filepath.Join(dir, "trace", "events.jsonl") }
 
-// smollmPause returns how long the server is away while a call waits for it.
+// smollmPause returns how long the server is down while a call waits for it.
 func smollmPause(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("RLM_SMOLLM_PAUSE")
@@ -103,8 +103,9 @@ func smollmPause(t *testing.T) time.Duration {
 	return pause
 }
 
-// runWithSmolLM runs rlm in a folder, with SmolLM2 as the sub-model. Begin is called before each
-// reply of the root, with its turn from 0. It returns the outcome and the run's events.
+// runWithSmolLM runs rlm in a folder, with SmolLM2 as the sub-model. It calls begin before each
+// reply of the root, with the number of the turn, from 0. It returns the outcome and the run's
+// events.
 func runWithSmolLM(
 	t *testing.T, dir string, server *llamaCPP, begin func(turn int),
 ) (rlm.Outcome, string) {

@@ -15,7 +15,7 @@ import (
 // spanSink is an OTLP receiver on loopback.
 type spanSink struct {
 	mu    sync.Mutex
-	names []string // of the spans that arrived, each after the path to which it was sent
+	names []string // of the received spans, each after the request's path
 	spans []*otlp.Span
 	all   strings.Builder
 }
@@ -38,8 +38,8 @@ func (s *spanSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // spanSinks maps scripts to their sinks.
 var spanSinks sync.Map
 
-// receive is the script command `receive`: it starts an OTLP receiver on loopback, to which rlm
-// then sends spans, if it sends any.
+// receive is the script command `receive`. It starts an OTLP receiver on loopback, to which rlm
+// then sends any spans.
 func receive(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: receive")
@@ -61,9 +61,9 @@ func spanSinkOf(ts *testscript.TestScript) *spanSink {
 	return sink
 }
 
-// tree is the script command `tree PATH...`: the spans since the last `spans` must form one trace
-// with one root, and contain each path: names with " > " between parent and child. The beginning
-// of each name is enough.
+// tree is the script command `tree PATH...`. It checks that the spans since the last `spans` form
+// one trace with one root, and contain each path. A path has names with " > " between parent and
+// child; the beginning of each name is enough.
 func tree(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: tree PATH...")
@@ -107,9 +107,9 @@ func descends(span *otlp.Span, names []string, above map[string]*otlp.Span) bool
 	return span == nil
 }
 
-// spans is the script command `[!] spans [PATH:AUTHORIZATION:NAME | has:TEXT]...`: those spans
-// must have arrived since the last time, with such a text in one of them; without arguments, any
-// span, and with !, none.
+// spans is the script command `[!] spans [PATH:AUTHORIZATION:NAME | has:TEXT]...`. It checks that
+// these spans have arrived since the last call, and that one of the spans contains each TEXT.
+// Without arguments, any span is enough; with !, none may have arrived.
 func spans(ts *testscript.TestScript, neg bool, args []string) {
 	sink := spanSinkOf(ts)
 	sink.mu.Lock()

@@ -42,7 +42,7 @@ func openTerminal(t *testing.T) (screen, terminal *os.File) {
 	return screen, terminal
 }
 
-// showOnTerminal runs a command with a terminal as output, and returns the terminal's input.
+// showOnTerminal runs a command with a terminal as output, and returns what the terminal received.
 func showOnTerminal(t *testing.T, args ...string) string {
 	t.Helper()
 	screen, terminal := openTerminal(t)
@@ -50,7 +50,7 @@ func showOnTerminal(t *testing.T, args ...string) string {
 	return readScreen(t, screen, terminal)
 }
 
-// readScreen returns what a terminal has received so far.
+// readScreen returns what a terminal has received until now.
 func readScreen(t *testing.T, screen, terminal *os.File) string {
 	t.Helper()
 	if _, err := terminal.WriteString("the end\n"); err != nil {
@@ -69,7 +69,7 @@ func readScreen(t *testing.T, screen, terminal *os.File) string {
 	return shown.String()
 }
 
-// commanding is a snippet that controls a terminal: it writes to the clipboard, clears the screen,
+// commanding is a snippet that controls a terminal. It writes to the clipboard, clears the screen,
 // moves to the beginning of the line, and splits a character.
 const commanding = `import sys
 print("\x1b]52;c;cm0gLXJmIH4=\x07 \x1b[2J ü \x9b1m")
@@ -105,7 +105,7 @@ func TestRawOutputReachesATerminal(t *testing.T) {
 	}
 }
 
-// figure is a snippet whose value looks like a picture, as Matplotlib's figures do.
+// figure is a snippet whose value has a picture, as Matplotlib's figures do.
 const figure = `import base64
 class Figure:
     def _repr_png_(self):
@@ -114,7 +114,7 @@ class Figure:
 Figure()`
 
 // TestAFigureOfAContainerShowsInATerminal draws in terminals that declare their capabilities in
-// variables.
+// environment variables.
 func TestAFigureOfAContainerShowsInATerminal(t *testing.T) {
 	tier := docker.New(docker.Options{Host: wiring.DockerHost()})
 	skip.WithoutTier(t, docker.Name, tier.Probe(t.Context()))
@@ -140,7 +140,8 @@ func TestAFigureOfAContainerShowsInATerminal(t *testing.T) {
 	}
 }
 
-// TestATerminalGetsTheRepliesAsTheyArrive breaks the first stream, and redirects stdout.
+// TestATerminalGetsTheRepliesAsTheyArrive checks the live view of replies when the first stream
+// breaks and stdout is redirected.
 func TestATerminalGetsTheRepliesAsTheyArrive(t *testing.T) {
 	needCache(t)
 	t.Setenv("TERM", "xterm") // a dumb terminal has no live view
@@ -159,7 +160,7 @@ func TestATerminalGetsTheRepliesAsTheyArrive(t *testing.T) {
 		flags    []string
 		streamed bool
 	}{{nil, true}, {[]string{"--json"}, true}, {[]string{"--stream=false"}, false}, {[]string{"--quiet"}, false}} {
-		server.Fail(llmtest.StreamError(4, "overloaded_error", "busy")) // has no effect on a whole reply
+		server.Fail(llmtest.StreamError(4, "overloaded_error", "busy")) // has no effect on a reply that is not streamed
 		screen, terminal := openTerminal(t)
 		var stdout bytes.Buffer
 		args := append([]string{"run", "x", "--model", "openai/any"}, c.flags...)

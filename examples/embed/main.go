@@ -1,4 +1,4 @@
-// Embed is the smallest program with a sandbox: it links only tier wasm.
+// Command embed is the smallest program with a sandbox. It links only tier wasm.
 package main
 
 import (

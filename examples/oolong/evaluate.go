@@ -14,14 +14,14 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// Evaluation asks the same tasks in each way.
+// Evaluation asks the same tasks in three ways.
 type Evaluation struct {
 	Engine *rlm.Engine
 	Models ledger.Models
 	Model  string
-	Root   string // runs the loops; Model if empty
+	Root   string // the model that runs the loops; Model if empty
 	Sizes  []int  // numbers of records
-	Tasks  int    // per size
+	Tasks  int    // number of tasks per size
 	Seed   uint64
 	// Progress receives a line for each answer.
 	Progress io.Writer
@@ -33,7 +33,7 @@ type way struct {
 	ask  func(e *Evaluation, ctx context.Context, t *Task) (string, ledger.Spending, error)
 }
 
-// The instructions that distinguish the two loops.
+// These are the instructions that distinguish the two loops.
 const (
 	withoutCover = "Do not pass cover=True to map_llm."
 	withCover    = "Give each record that the question is about its label with map_llm(…, cover=True), and " +
@@ -53,7 +53,7 @@ var ways = []way{
 // answerLine matches the end of a direct reply.
 var answerLine = regexp.MustCompile(`(?im)^\W*answer\W*:\W*(.*?)\W*$`)
 
-// askDirectly shows the model the whole text. It may think aloud.
+// askDirectly gives the model the whole text. The reply may contain the model's reasoning.
 func (e *Evaluation) askDirectly(ctx context.Context, t *Task) (string, ledger.Spending, error) {
 	model, err := e.Models.Resolve(e.Model)
 	if err != nil {
@@ -79,7 +79,7 @@ func (e *Evaluation) askDirectly(ctx context.Context, t *Task) (string, ledger.S
 	return lines[len(lines)-1][1], spent, nil
 }
 
-// askLoop gives the task to a loop with further instructions.
+// askLoop gives the task to a loop with additional instructions.
 func (e *Evaluation) askLoop(ctx context.Context, t *Task, system string) (string, ledger.Spending, error) {
 	root := e.Root
 	if root == "" {

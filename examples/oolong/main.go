@@ -1,7 +1,7 @@
-// Command oolong compares three ways to answer questions that require counting over many
-// records, in the manner of the benchmark OOLONG: a model that receives the whole text, a
-// recursive language model, and one that labels the records with map_llm(cover=True). It
-// generates its tasks from a seed, and prints a table of the mean scores.
+// Command oolong compares three ways to answer questions that require counting over many records,
+// in the style of the benchmark OOLONG: a model that receives the whole text, a recursive language
+// model, and one that labels the records with map_llm(cover=True). It generates its tasks from a
+// seed, and prints a table of the mean scores.
 //
 //	make eval MODEL=openai/gpt-5-mini
 package main

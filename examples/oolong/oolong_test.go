@@ -18,13 +18,13 @@ import (
 	"github.com/rlmhq/rlm/standard"
 )
 
-// oracle is a registry whose model "oracle" honestly labels each message from its text. It does
-// not count.
+// oracle is a registry whose model "oracle" correctly labels each message by its text. The model
+// does not count.
 type oracle struct {
 	*providers.Registry
 
 	t *testing.T
-	// isSloppy makes some replies omit messages, name some twice, or invent a label.
+	// isSloppy makes some replies omit messages, name messages twice, or invent a label.
 	isSloppy bool
 	forms    []*regexp.Regexp // patterns of each topic's texts
 }
@@ -88,7 +88,7 @@ func (o *oracle) labelRecords(r llm.Request, records [][]string) string {
 	return "{" + strings.Join(members, ", ") + "}"
 }
 
-// The mistakes in a reply about several messages.
+// These are the possible mistakes in a reply about several messages.
 const (
 	leavesOut = iota
 	namesTwice
@@ -96,8 +96,8 @@ const (
 	mistakes
 )
 
-// mistake returns the mistake that a reply makes; most make none. A corrected reply may make
-// one, too.
+// mistake returns the mistake in a reply. Most replies have none; even a corrected reply may have
+// one.
 func (o *oracle) mistake(r llm.Request) int {
 	hash := fnv.New32a()
 	for _, m := range r.Messages {
@@ -124,7 +124,7 @@ func (o *oracle) label(message string) string {
 	return found[0]
 }
 
-// formOf matches the texts of a topic.
+// formOf returns a pattern that matches the texts of a topic.
 func formOf(t topic) *regexp.Regexp {
 	var texts []string
 	for _, text := range t.texts {
@@ -143,7 +143,7 @@ func evaluate(t *testing.T, isSloppy bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All tests share the cache, because compiling the interpreter takes long.
+	// All tests share the cache, because it takes long to compile the interpreter.
 	engine, err := rlm.New(rlm.Options{
 		CacheDir: filepath.Join(os.TempDir(), fmt.Sprintf("rlm-test-cache-%d", os.Getuid()), "rlm"),
 		Tiers:    standard.Tiers(standard.Options{}),

@@ -30,11 +30,11 @@ var months = []string{"January", "February", "March", "April"}
 // relations are the possible answers of a comparison.
 var relations = []string{"less common than", "as common as", "more common than"}
 
-// A question is generated from records. It has no answer if two topics tie.
+// question generates a question about records. There is no clear answer if two topics tie.
 type question func(rng *rand.Rand, records []record) (text, want string, isClear bool)
 
-// questions are the kinds of questions in OOLONG: counts, the most and the least common label,
-// and comparisons, some over only a part of the records.
+// questions are the kinds of questions in OOLONG: counts, the most and the least common label, and
+// comparisons, some of them over only a part of the records.
 var questions = []question{
 	func(rng *rand.Rand, records []record) (string, string, bool) {
 		t := rng.IntN(len(topics))
@@ -79,8 +79,8 @@ func count(records []record) []int {
 	return counts
 }
 
-// extreme returns the topic with the most records, or with sign -1 the fewest, and whether it is
-// unique.
+// extreme returns the topic with the most records, or with the fewest if sign is -1. It also
+// returns whether the topic is unique.
 func extreme(counts []int, sign int) (name string, isClear bool) {
 	best := 0
 	for t, n := range counts {
@@ -96,7 +96,7 @@ func extreme(counts []int, sign int) (name string, isClear bool) {
 	return topics[best].name, isClear
 }
 
-// MakeTask generates the task with a number. The same seed yields the same task.
+// MakeTask generates the task with the given number. The same arguments yield the same task.
 func MakeTask(seed uint64, size, number int) Task {
 	rng := rand.New(rand.NewPCG(seed, uint64(size)<<32|uint64(number))) //nolint:gosec // repeatable on purpose
 	for {
@@ -130,7 +130,7 @@ func makeRecords(rng *rand.Rand, size int) []record {
 
 var blank = regexp.MustCompile(`\{\w+\}`)
 
-// fill replaces the blanks of a text.
+// fill fills in the blanks of a text.
 func fill(rng *rand.Rand, text string) string {
 	return blank.ReplaceAllStringFunc(text, func(name string) string { return pick(rng, words[name]) })
 }
@@ -159,7 +159,7 @@ func newTask(records []record, text, want string) Task {
 	}
 	raw, err := json.Marshal(contract)
 	if err != nil {
-		panic(err) // a map of texts
+		panic(err) // a map of strings is always valid
 	}
 
 	return Task{

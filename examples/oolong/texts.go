@@ -1,7 +1,7 @@
 package main
 
-// topic is the subject of messages, with the words that distinguish it from the others, and
-// texts of such messages. {item}, {day}, {city}, {sum}, {name} and {n} are filled in.
+// topic is the subject of messages, with the words that distinguish it from the others, and texts
+// of such messages, with the blanks {item}, {day}, {city}, {sum}, {name} and {n}.
 type topic struct {
 	name, meaning string
 	texts         []string

@@ -1,6 +1,6 @@
-// Command reflexion runs the loop of package reflexion from Go. Its model is a script of
-// replies in this folder, so it needs neither a key nor a network. Name another model, such
-// as openai/gpt-5, to ask a real one.
+// Command reflexion runs the loop of package reflexion from Go. Its model is a script of replies in
+// this folder, so it needs neither a key nor a network. To ask a real model, name one such as
+// openai/gpt-5.
 //
 //	go run ./examples/reflexion -model scripted/examples/reflexion/migrations.yaml \
 //	    -evidence examples/reflexion/project "How do I set up database migrations?"

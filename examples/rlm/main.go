@@ -1,6 +1,6 @@
-// Command rlm answers a question about a file with the loop of recursive language models,
-// from Go. Its model is a script of replies in this folder, so it needs neither a key nor a
-// network. Name another model, such as openai/gpt-5, to ask a real one.
+// Command rlm answers a question about a file with the loop of recursive language models, from Go.
+// Its model is a script of replies in this folder, so it needs neither a key nor a network. To ask
+// a real model, name one such as openai/gpt-5.
 //
 //	go run ./examples/rlm -model scripted/examples/rlm/csv-outliers.yaml \
 //	    -context examples/rlm/orders.csv "Find the outliers."

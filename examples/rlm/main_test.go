@@ -9,7 +9,7 @@ import (
 )
 
 func TestExamplesOfTheSeedRun(t *testing.T) {
-	// All tests share the cache, because compiling the interpreter takes long.
+	// All tests share the cache, because it takes long to compile the interpreter.
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(os.TempDir(), fmt.Sprintf("rlm-test-cache-%d", os.Getuid())))
 	for _, c := range []struct {
 		name string

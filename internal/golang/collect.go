@@ -52,8 +52,8 @@ func() {
 	}
 }()`
 
-// Collect copies the files below /out into a folder of the host. It runs the session's program once
-// more, so that its snippets write the files again. A session without Go snippets has no files.
+// Collect copies the files below /out into a folder of the host. It runs the session's program
+// again, so that the snippets write the files again. A session without Go snippets has no files.
 func (g *Guest) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
 	if g.wall == nil || len(g.history.Past()) == 0 {
 		return tiers.Collected{}, nil
@@ -64,8 +64,8 @@ func (g *Guest) Collect(ctx context.Context, dir string) (tiers.Collected, error
 	})
 }
 
-// runAside runs a snippet that does not count towards the session's accounts. It does not become
-// part of the session.
+// runAside runs a snippet that is not part of the session, and whose use is not added to the
+// session's accounts.
 func (g *Guest) runAside(ctx context.Context, limits tiers.Limits, source string) (tiers.Result, error) {
 	own, err := session.NewAccounts(ctx, tiers.Config{Limits: limits})
 	if err != nil {

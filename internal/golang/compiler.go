@@ -12,18 +12,18 @@ import (
 // buildTimeout bounds one compilation. Only an attack takes more than seconds.
 const buildTimeout = 20 * time.Second
 
-// compiler compiles the programs of one session. It starts its process on demand, and again
-// after it had to stop it.
+// compiler compiles the programs of one session. It starts a process on demand, and again after it
+// had to stop the previous one.
 type compiler struct {
 	wall Wall
-	box  Box // nil if there is none
+	box  Box // nil if the process does not run
 }
 
 // maxRounds bounds how often the compiler may request additional packages.
 const maxRounds = 3
 
 // compile compiles the program of a session. The error is a [*build.CompileError] for a mistake in
-// a snippet, and for a snippet that exceeds the compiler's limits.
+// a snippet, or if a snippet exceeds the compiler's limits.
 func (c *compiler) compile(ctx context.Context, request *build.Request) (build.Built, error) {
 	var missing []string
 	for range maxRounds {
@@ -44,7 +44,7 @@ func (c *compiler) compile(ctx context.Context, request *build.Request) (build.B
 
 var errCompilerGone = errors.New("the compiler broke")
 
-// ask sends a request, and repeats it once if the compiler has ended.
+// ask sends a request, and repeats the request once if the compiler has ended.
 func (c *compiler) ask(ctx context.Context, request *build.Request) (build.Built, []string, error) {
 	built, missing, err := c.askOnce(ctx, request)
 	if errors.Is(err, errCompilerGone) {
@@ -72,7 +72,7 @@ func (c *compiler) askOnce(
 	limited, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	box := c.box
-	defer context.AfterFunc(limited, func() { _ = box.Close() })() // it is reported below
+	defer context.AfterFunc(limited, func() { _ = box.Close() })() // the error is reported below
 	built, missing, err := build.Ask(box.Conn(), request)
 	var failure *build.CompileError
 	if err == nil || errors.As(err, &failure) {

@@ -14,7 +14,7 @@ import (
 )
 
 // examine describes why a program died and returns the code of its ending. The program's last
-// output is hostile and affects only the wording.
+// output is not trusted, and affects only the wording.
 func (g *Guest) examine(crash *tiers.Exception) (code int) {
 	p := g.current
 	last, beginning := g.Accounts.LastWords()
@@ -33,7 +33,7 @@ func (g *Guest) examine(crash *tiers.Exception) (code int) {
 		g.Accounts.Fire(tiers.LimitActive)
 		return session.Died
 	case death.Cause == "" && !exit.Killed && exit.Signal == 0 && exit.Code >= 0:
-		g.Accounts.Raise(exitException(exit.Code)) // bypassing os.Exit
+		g.Accounts.Raise(exitException(exit.Code)) // the snippet ended the process without os.Exit
 		return wire.CodeExited
 	case death.Cause == "":
 		death.Cause, death.Line = "Crash", exit.String()
@@ -50,7 +50,7 @@ func (g *Guest) examine(crash *tiers.Exception) (code int) {
 	return session.Died
 }
 
-// howEnded describes the end of a program as far as the host knows.
+// howEnded describes the end of a program according to the host's information.
 func (p *program) howEnded() jail.Exit {
 	exit := jail.Exit{Code: -1, Killed: true, OOM: p.outOfMemory}
 	if p.exit != nil && !p.isRude {
@@ -68,7 +68,8 @@ func exitException(code int) *tiers.Exception {
 	}
 }
 
-// suffix marks the names of older declarations. Only a repeated snippet can print it.
+// suffix matches the suffix in the names of older declarations. Only a repeated snippet can print
+// it.
 var suffix = lazyregexp.New(`__[0-9]+(_[0-9]+)?\b`)
 
 func stripSuffixes(text []byte) []byte { return suffix.ReplaceAll(text, nil) }
@@ -95,11 +96,11 @@ func traceSnippets(last, line string) string {
 	return b.String()
 }
 
-// place matches a line of a snippet in a traceback.
+// place matches a traceback's reference to a line of a snippet.
 var place = lazyregexp.New(`(?m)^\tsnippet_([0-9]{1,6}):?\.go:([0-9]{1,7})$`)
 
-// quoteLines adds the quoted lines of snippets to a traceback. running is the source of the
-// last snippet.
+// quoteLines adds the source lines of snippets to a traceback. running is the source of the last
+// snippet.
 func (g *Guest) quoteLines(traceback, running string) string {
 	return place.ReplaceAllStringFunc(traceback, func(found string) string {
 		m := place.FindStringSubmatch(found)
@@ -117,7 +118,7 @@ func (g *Guest) quoteLines(traceback, running string) string {
 	})
 }
 
-// lineOf returns one line of a text, counted from 1, trimmed.
+// lineOf returns a line of text without surrounding white space. Lines are counted from 1.
 func lineOf(text string, line int) string {
 	lines := strings.Split(text, "\n")
 	if line < 1 || line > len(lines) {

@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/internal/golang/guest/relay"
 )
 
-// folder is where a waiting relay finds the program. On the host, only this user can enter it. The
-// relay sees the inner folder, read-only.
+// folder contains the program for a waiting relay. On the host, only this user can enter the outer
+// folder. The relay has read-only access to the inner folder.
 type folder struct{ outer, inner string }
 
 func makeFolder() (*folder, error) {
@@ -36,8 +36,8 @@ func makeFolder() (*folder, error) {
 
 // put writes the program into the folder.
 func (f *folder) put(program []byte) error {
-	// A process forked meanwhile would hold the open file until it executes its own program, and
-	// the kernel refuses to execute a file that is open for writing.
+	// A process that is forked during the write would keep the file open until it executes its own
+	// program, and the kernel refuses to execute a file that is open for writing.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAProgramRunsWhileOthersStart fails with "text file busy" if a process forked meanwhile can
-// hold the program's file open.
+// TestAProgramRunsWhileOthersStart fails with "text file busy" if a process that is forked during a
+// write can keep the program's file open.
 func TestAProgramRunsWhileOthersStart(t *testing.T) {
 	program, err := os.ReadFile("/bin/true")
 	if err != nil {

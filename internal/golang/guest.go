@@ -22,13 +22,13 @@ type Guest struct {
 	Tier string
 	// Accounts are the session's accounts.
 	Accounts *session.Accounts
-	// Open builds the wall. A [*tiers.RejectedError] explains why this machine has none.
+	// Open builds the wall. A [*tiers.RejectedError] explains why this machine has no wall.
 	Open func(ctx context.Context) (Wall, error)
 
 	wall     Wall // nil until the first snippet
 	compiler *compiler
 	kinds    []string // kinds of the inputs, for the compiler
-	knows    int      // configuration version of kinds
+	knows    int      // the configuration's version that kinds is from
 	about    run.Session
 	history  *session.History
 	refs     [][]build.Ref // the references of each snippet in the history
@@ -102,7 +102,7 @@ func (g *Guest) findKinds(ctx context.Context) error {
 }
 
 // Prepare compiles the session with the snippet, starts the program and repeats the earlier
-// snippets. If the snippet does not compile, Run reports it.
+// snippets. If the snippet does not compile, Run reports the mistake.
 func (g *Guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.Loss, error) {
 	if err := g.open(ctx); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (g *Guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.
 		return nil, err
 	}
 
-	if g.current != nil { // prepared for a snippet that did not begin
+	if g.current != nil { // the program was prepared for a snippet that never began
 		g.discard()
 	}
 	g.failure = nil
@@ -163,8 +163,8 @@ func (g *Guest) build(ctx context.Context, sources ...string) (*program, [][]bui
 // startTimeout bounds the start of a relay.
 const startTimeout = 60 * time.Second
 
-// startNext starts the relay of the next program in the background, unless one is ready or
-// starting. A start takes as long as a compilation.
+// startNext starts the relay of the next program in the background, unless a relay is already ready
+// or starting. A start takes as long as a compilation.
 func (g *Guest) startNext(ctx context.Context) {
 	if g.next != nil {
 		return
@@ -185,7 +185,7 @@ func (g *Guest) startNext(ctx context.Context) {
 	}()
 }
 
-// start runs a program in the relay that was started ahead, or in a new one if that relay
+// start runs a program in the relay that was started in advance, or in a new relay if that one
 // failed.
 func (g *Guest) start(ctx context.Context, file []byte) (*program, error) {
 	var failed error
@@ -208,9 +208,9 @@ func (g *Guest) start(ctx context.Context, file []byte) (*program, error) {
 	return nil, fmt.Errorf("cannot start a program: %w", failed)
 }
 
-// replay repeats the snippets of the history. If a snippet has other effects than before, the
-// session continues with the new effects and reports a loss. If a snippet does not end, the session
-// starts from scratch.
+// replay repeats the snippets of the history. If a snippet has different effects this time, the
+// session continues with the new effects, and reports a loss. If a snippet does not end, the
+// session starts from scratch.
 func (g *Guest) replay(ctx context.Context) (*tiers.Loss, error) {
 	var lost *tiers.Loss
 	for i := range g.history.Past() {
@@ -239,13 +239,13 @@ func (g *Guest) replay(ctx context.Context) (*tiers.Loss, error) {
 	return lost, nil
 }
 
-// giveUp ends a session in which the replay of snippet i did not end, if the snippet caused that.
+// giveUp clears a session in which the replay of snippet i did not end, if the snippet caused that.
 func (g *Guest) giveUp(ctx context.Context, i int) (*tiers.Loss, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the session is unchanged
 	}
 	if fault := g.current.fault; fault != nil {
-		return nil, fault // as above
+		return nil, fault // the session is unchanged
 	}
 
 	past := g.history.Past()
@@ -313,7 +313,7 @@ func (g *Guest) discard() {
 	g.current = nil
 }
 
-// close closes a program in the background: removing a container takes as long as a
+// close closes a program in the background, because removing a container takes as long as a
 // compilation.
 func (g *Guest) close(p *program) {
 	g.closing.Go(func() { _ = p.close() }) // the wall logs the error, and removes the program later

@@ -22,14 +22,14 @@ type program struct {
 	folder     *folder
 	connection *session.Connection
 	usage      atomic.Pointer[relay.Usage]
-	limit      int64 // on the memory that it may claim to have used
+	limit      int64 // on the memory use that the program may report
 	close      func() error
 
 	// The fields below belong to the goroutine that serves the program.
 	isConfigured bool
 	accounts     *session.Accounts // the current snippet's accounts
 	exit         *relay.Exit       // how the program ended, or nil
-	isRude       bool              // it sent an invalid message
+	isRude       bool              // the program sent an invalid message
 	isKilled     bool              // by the host
 	outOfMemory  bool
 	fault        error
@@ -58,7 +58,7 @@ func startProgram(ctx context.Context, wall Wall, memory int64) (*program, error
 	p.connection.Unslept = true
 	p.close = sync.OnceValue(func() error {
 		err := errors.Join(box.Close(), folder.remove())
-		_ = p.connection.Close() // closed by the box
+		_ = p.connection.Close() // the box also closes the connection
 		return err
 	})
 	return p, nil
@@ -106,7 +106,7 @@ func (p *program) run(a *session.Accounts, n int, s run.Session) (wire.Done, err
 	return done, err
 }
 
-// takeFrame handles a frame sent by the relay itself. All its numbers are hostile.
+// takeFrame handles a frame sent by the relay itself. Its numbers are not trusted.
 func (p *program) takeFrame(kind byte, body []byte) (isGone bool) {
 	switch kind {
 	case relay.KindStdout, relay.KindStderr:
@@ -139,7 +139,7 @@ func (p *program) takeFrame(kind byte, body []byte) (isGone bool) {
 	return true
 }
 
-// Processor returns the program's processor time, as last reported by its relay.
+// Processor returns the program's processor time according to the last report of its relay.
 func (p *program) Processor() time.Duration {
 	if u := p.usage.Load(); u != nil {
 		return time.Duration(u.CPUNanos)
@@ -163,10 +163,10 @@ func (p *program) Kill(int) {
 
 	p.isKilled = true
 	_, p.fault = p.box.Diagnose(false)
-	_ = p.close() // reported by the guest
+	_ = p.close() // the guest reports the error
 }
 
-// inquire finds out why the program ended, unless the host killed it.
+// inquire determines why the program ended, unless the host killed it.
 func (p *program) inquire() {
 	p.isRude = p.isRude || p.connection.IsRude()
 	if p.isKilled {

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// FuzzRelayFrames receives what the process behind a wall could send in its relay's name: all
-// numbers stay within bounds, and nonsense ends the program.
+// FuzzRelayFrames receives frames that the process behind a wall could send in its relay's name.
+// All numbers must stay within bounds, and invalid frames must end the program.
 func FuzzRelayFrames(f *testing.F) {
 	f.Add(byte(relay.KindExit), []byte(`{"code":-1,"signal":9}`))
 	f.Add(byte(relay.KindExit), []byte(`{"code":99999999999}`))
@@ -42,7 +42,8 @@ func FuzzRelayFrames(f *testing.F) {
 	})
 }
 
-// TestCountsOfTheRelayDoNotFall receives counts from a relay that lowers some of them.
+// TestCountsOfTheRelayDoNotFall checks that counts do not decrease, even if the relay reports lower
+// ones.
 func TestCountsOfTheRelayDoNotFall(t *testing.T) {
 	p := &program{limit: 1 << 20}
 	for _, body := range []string{

@@ -1,5 +1,5 @@
-// Package text groups the small tools for text. Texts shortens texts and shows JSON, quantity
-// shows numbers, spelling suggests names, lazyregexp compiles lazily, problem is an error for a
-// client. They import only the contract. Texts of users, which may be large, are in
-// internal/data. Prompts are in the loops.
+// Package text groups the small tools for text. Package texts shortens text and shows JSON,
+// quantity shows numbers, spelling suggests names, lazyregexp compiles lazily, and problem defines
+// errors for clients. They import only the contract. Users' texts, which may be large, are handled
+// in internal/data. Prompts are in the loops.
 package text

@@ -20,7 +20,7 @@ func NewAllowance(most int64) *Allowance { return &Allowance{most: most} }
 
 type allowanceKey struct{}
 
-// In returns a context whose calls need the allowance.
+// In returns a context whose tool calls count against the allowance.
 func (a *Allowance) In(ctx context.Context) context.Context {
 	return context.WithValue(ctx, allowanceKey{}, a)
 }

@@ -26,25 +26,25 @@ import (
 type request struct {
 	api    *api
 	method string
-	path   string // with {parameters}
+	path   string // may contain {parameters}
 	params []apiParam
 	input  map[string]any // the schema of all arguments
 
-	bodyKind string   // the media type, empty without a body
-	inBody   []string // arguments that are members of the body; if none, the argument "body" is the body
+	bodyKind string   // the media type; empty if there is no body
+	inBody   []string // arguments that are members of the body; if empty, "body" is the body
 }
 
 // apiParam is a parameter outside the body.
 type apiParam struct {
 	name, in  string
 	isJoined  bool // commas join the values of a list
-	isNested  bool // members of an object are name[member]
-	isEncoded bool // as JSON
+	isNested  bool // members of an object become name[member]
+	isEncoded bool // the value is sent as JSON
 }
 
 const maxSchemaNodes = 20_000 // per operation
 
-// newRequest reads an operation. It fails if a snippet cannot provide the body.
+// newRequest makes a request from an operation. It fails if a snippet cannot provide the body.
 func (a *api) newRequest(method, path string, item, operation map[string]any) (*request, error) {
 	r := &request{api: a, method: strings.ToUpper(method), path: path}
 	s := &schemas{api: a, defs: map[string]any{}, left: maxSchemaNodes}
@@ -54,7 +54,7 @@ func (a *api) newRequest(method, path string, item, operation map[string]any) (*
 	shared, _ := item["parameters"].([]any)
 	own, _ := operation["parameters"].([]any)
 	seen := map[string]bool{}
-	for _, given := range slices.Concat(own, shared) { // its own parameters override the path's
+	for _, given := range slices.Concat(own, shared) { // own parameters override the path's
 		about := a.find(given)
 		p := apiParam{name: textIn(about, "name"), in: textIn(about, "in")}
 		if p.name == "" || seen[p.in+" "+p.name] || !p.isUsed() {
@@ -91,8 +91,8 @@ func (a *api) newRequest(method, path string, item, operation map[string]any) (*
 	return r, nil
 }
 
-// isUsed reports whether a snippet provides the parameter. It provides no cookies, and no headers
-// that rlm itself sets.
+// isUsed reports whether a snippet provides the parameter. Snippets provide neither cookies nor
+// headers that rlm itself sets.
 func (p *apiParam) isUsed() bool {
 	switch p.in {
 	case "path", "query":
@@ -108,8 +108,8 @@ func (p *apiParam) isUsed() bool {
 
 const formKind = "application/x-www-form-urlencoded"
 
-// readBody determines how the body is provided: by its members, if they are known and their names
-// are free, and otherwise as the argument "body".
+// readBody determines how a snippet provides the body: by its members, if they are known and their
+// names are free, and otherwise by the argument "body".
 func (r *request) readBody(about map[string]any, s *schemas, properties map[string]any) (required []any, err error) {
 	content, _ := about["content"].(map[string]any)
 	if len(content) == 0 {
@@ -157,7 +157,7 @@ func (r *request) readBody(about map[string]any, s *schemas, properties map[stri
 	return required, nil
 }
 
-// send makes the call.
+// send sends the HTTP request of a call, and returns the result.
 func (r *request) send(ctx context.Context, args map[string]json.RawMessage) (tiers.Value, error) {
 	req, err := r.build(ctx, args)
 	if err != nil {
@@ -187,7 +187,8 @@ func (r *request) send(ctx context.Context, args map[string]json.RawMessage) (ti
 	return valueOf(response.Header.Get("Content-Type"), body)
 }
 
-// valueOf returns a body as a value: decoded JSON, a text as a str, and other bytes in Base64.
+// valueOf returns a response body as a value: JSON is decoded, text becomes a str, and other bytes
+// become Base64.
 func valueOf(contentType string, body []byte) (tiers.Value, error) {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	switch {
@@ -210,7 +211,7 @@ func (r *request) build(ctx context.Context, args map[string]json.RawMessage) (*
 	for _, p := range r.params {
 		value := args[p.name]
 		if value == nil || isNull(value) && p.in != "path" {
-			continue // a query and a header have no null
+			continue // queries and headers cannot contain null
 		}
 		texts := p.format(value)
 		switch joined := strings.Join(texts, ","); p.in {
@@ -250,7 +251,7 @@ func (r *request) build(ctx context.Context, args map[string]json.RawMessage) (*
 	return req, nil
 }
 
-// format returns a value as texts, one for each item of a list.
+// format returns a value as strings, one for each item of a list.
 func (p *apiParam) format(value json.RawMessage) []string {
 	var items []json.RawMessage
 	switch {
@@ -319,7 +320,7 @@ func (r *request) body(args map[string]json.RawMessage) ([]byte, error) {
 
 func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
-// secret is a header for requests to a host that snippets cannot see.
+// secret is a header for requests to a host. It is hidden from snippets.
 type secret struct{ host, header, value string }
 
 // parseSecret parses HOST=HEADER:VARIABLE, such as example.com=Authorization:TOKEN.
@@ -338,7 +339,7 @@ func parseSecret(text string) (secret, error) {
 }
 
 // Headers returns the headers for the connections of snippets, by HOST:PORT. The default port is
-// the https port. Hosts that no snippet can reach are left out.
+// that of https. Hosts that no snippet can reach are omitted.
 func Headers(inject []string) (map[string]http.Header, error) {
 	all := map[string]http.Header{}
 	for _, text := range inject {
@@ -362,7 +363,7 @@ func Headers(inject []string) (map[string]http.Header, error) {
 	return all, nil
 }
 
-// addSecrets adds the headers for a request's host, and returns the texts to hide.
+// addSecrets adds the headers for a request's host, and returns the strings to hide.
 func addSecrets(req *http.Request, secrets []secret) (hidden []string) {
 	for _, s := range secrets {
 		if at := strings.ToLower(req.URL.Host); s.host != at && s.host != strings.ToLower(req.URL.Hostname()) {
@@ -370,7 +371,7 @@ func addSecrets(req *http.Request, secrets []secret) (hidden []string) {
 		}
 		req.Header.Set(s.header, s.value)
 		hidden = append(hidden, s.value)
-		if _, token, ok := strings.Cut(s.value, " "); ok { // after Bearer
+		if _, token, ok := strings.Cut(s.value, " "); ok { // the token after Bearer
 			hidden = append(hidden, token)
 		}
 	}

@@ -7,12 +7,12 @@ import "strings"
 type schemas struct {
 	api  *api
 	defs map[string]any
-	left int // nodes
+	left int // number of nodes that may still be converted
 }
 
 const definitions = "#/components/schemas/"
 
-// Members of a schema that contain schemas: a single one, a list, or an object of them.
+// These members of a schema contain a single schema, a list of schemas, or an object of schemas.
 var (
 	schemaMembers = wordSet("items additionalProperties not if then else contains propertyNames " +
 		"unevaluatedItems unevaluatedProperties")
@@ -22,7 +22,7 @@ var (
 		"writeOnly nullable $schema $id $anchor $dynamicRef $dynamicAnchor $defs definitions format")
 )
 
-// convert converts a schema. Unsupported parts allow anything.
+// convert converts a schema. Unsupported parts are replaced by schemas that allow any value.
 func (s *schemas) convert(value any) any {
 	object, isObject := value.(map[string]any)
 	s.left--
@@ -63,7 +63,7 @@ func (s *schemas) convert(value any) any {
 	return out
 }
 
-// renew replaces the idiosyncrasies of version 3.0.
+// renew converts the keywords that version 3.0 defines differently.
 func renew(old, out map[string]any) {
 	for name, bound := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
 		if isExclusive, isOld := old[name].(bool); isOld {
@@ -98,7 +98,7 @@ func (s *schemas) refer(pointer string) any {
 		if all[name] == nil {
 			return true
 		}
-		s.defs[name] = true // it may refer to itself
+		s.defs[name] = true // before conversion, because it may refer to itself
 		s.defs[name] = s.convert(all[name])
 	}
 	return map[string]any{"$ref": "#/$defs/" + escaped}

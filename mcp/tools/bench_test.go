@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// startForBenchmark starts a server of a mode.
+// startForBenchmark starts a server in the given mode.
 func startForBenchmark(b *testing.B, mode string) *Servers {
 	b.Helper()
 	servers, err := Start(b.Context(), Options{Files: []string{file(b, mode)}, Version: "1"})
@@ -22,8 +22,8 @@ func startForBenchmark(b *testing.B, mode string) *Servers {
 	return servers
 }
 
-// BenchmarkThousandTools measures the cost of a thousand tools at open: the server's list, as the
-// official client reads it, and then the functions.
+// BenchmarkThousandTools measures the cost of a thousand tools at the start: of reading the
+// server's list with the official client, and then of making the functions.
 func BenchmarkThousandTools(b *testing.B) {
 	session := startForBenchmark(b, "many").all[0].session
 	var found []*mcp.Tool
@@ -61,8 +61,8 @@ func BenchmarkThousandTools(b *testing.B) {
 	})
 }
 
-// BenchmarkOpen measures the cost of tools to a session until its first snippet has run: without
-// any, with a few, and with a thousand. The servers are already running.
+// BenchmarkOpen measures how long a session takes until its first snippet has run, with no tools,
+// with a few, and with a thousand. The servers are already running.
 func BenchmarkOpen(b *testing.B) {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {
@@ -107,7 +107,7 @@ func openForBenchmark(b *testing.B, engine *rlm.Engine, servers *Servers) {
 	}
 }
 
-// BenchmarkCall measures a call over stdio: with the official client, and with a function.
+// BenchmarkCall measures a call over stdio, by the official client and by a function.
 func BenchmarkCall(b *testing.B) {
 	servers := startForBenchmark(b, "kind")
 	tools, err := repl.NewTools(servers.Tools()...)

@@ -7,17 +7,18 @@ import (
 	"sync/atomic"
 )
 
-// maxValues is the maximum number of values in a server's message: decoded, a small value takes
-// many times its length in memory.
+// maxValues is the maximum number of values in a server's message, because a small decoded value
+// takes many times its length in memory.
 const maxValues = 1_000_000
 
 // maxTogether is the maximum number of values in a client's concurrent messages.
 const maxTogether = 2 * maxValues
 
-// maxBatch is the maximum number of messages in a batch: each is answered at once.
+// maxBatch is the maximum number of messages in a batch, because all its messages are answered
+// concurrently.
 const maxBatch = 100
 
-// Errors for too many values in a message, or in all together.
+// Errors for too many values in one message, or in all messages together.
 var (
 	ErrTooMany  = errors.New("too many values")
 	ErrTogether = errors.New("too many values together")
@@ -27,43 +28,43 @@ var (
 type framing int
 
 const (
-	oneMessage framing = iota // at the end
+	oneMessage framing = iota // at the end of the stream
 	lines                     // at the end of each line
 	events                    // at each empty line, as server-sent events do
 )
 
-// bounded reads a server's messages before they are decoded, and returns an error at a message that
-// is too large.
+// bounded reads messages before they are decoded, and returns an error at a message that is too
+// large.
 type bounded struct {
 	io.ReadCloser
 
 	what     string // the message, for display
 	framing  framing
-	isOpaque bool // the content is not decoded, so that its values do not count
+	isOpaque bool // the content is not decoded, so its values do not count
 	anyBytes bool // the bytes are bounded elsewhere
-	isOurs   bool // the message is for our own server, which answers a batch at once
+	isOurs   bool // the message is for our own server, which answers a batch concurrently
 	together *Values
 	failed   atomic.Pointer[error]
 
 	bytes, values            int // size of the arriving message
-	depth, objects           int // depth of brackets, and the objects within the outermost one
+	depth, objects           int // depth of brackets, and objects in the outermost one
 	isText, isEscaped, isEnd bool
 }
 
-// theReply describes a server's reply in errors.
+// theReply is the name of a server's reply in errors.
 const theReply = "the server's reply"
 
 // Values counts the values of all messages that our own server answers at the same time.
 type Values struct{ held atomic.Int64 }
 
-// Bound passes on a client's message, with the limit on a message's values and a limit on all
-// values together. Its bytes are bounded elsewhere. Call release after the answer.
+// Bound passes on a client's message, and limits the number of its values and of the values of all
+// messages together. The bytes are bounded elsewhere. Call release after the answer.
 func (v *Values) Bound(r io.ReadCloser) (body io.ReadCloser, release func()) {
 	b := &bounded{ReadCloser: r, what: "the message", anyBytes: true, isOurs: true, together: v}
 	return b, func() { v.held.Add(-int64(b.values)) }
 }
 
-// BoundLines passes on a client's messages, which are lines, with the limits on a server's
+// BoundLines passes on a client's messages, which are lines, with the same limits as a server's
 // replies.
 func BoundLines(r io.ReadCloser) io.ReadCloser {
 	return &bounded{ReadCloser: r, what: "a message", framing: lines, isOurs: true}
@@ -87,7 +88,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// err returns why the messages ended, nil if they are within the limits.
+// err returns why the messages ended, or nil if they are within the limits.
 func (b *bounded) err() error {
 	if failed := b.failed.Load(); failed != nil {
 		return *failed

@@ -21,7 +21,7 @@ const (
 	maxServers = 50
 )
 
-// config is an entry of a file.
+// config is the entry of a server in a file.
 type config struct {
 	Type     string            `json:"type"` // "stdio", "http" or empty; by the other members then
 	Command  string            `json:"command"`
@@ -59,8 +59,8 @@ func readBounded(path string) ([]byte, error) {
 	return data, err
 }
 
-// parseConfig reads the member mcpServers of Claude and Cursor, or servers of VS Code. It ignores
-// members of an entry that only other programs know.
+// parseConfig reads the member mcpServers, as for Claude and Cursor, or servers, as for VS Code. It
+// ignores members of an entry that only other programs use.
 func parseConfig(data []byte, getenv func(string) (string, bool)) (map[string]config, error) {
 	var file struct {
 		Claude map[string]config `json:"mcpServers"`
@@ -94,7 +94,7 @@ func parseConfig(data []byte, getenv func(string) (string, bool)) (map[string]co
 	return servers, nil
 }
 
-// check refuses entries that describe no server.
+// check refuses entries that do not describe a server.
 func (c *config) check() error {
 	isLocal := c.Command != ""
 	switch {
@@ -113,10 +113,10 @@ func (c *config) check() error {
 	return nil
 }
 
-// variable is ${NAME}, ${env:NAME} of VS Code, or ${NAME:-default} of Claude Code.
+// variable matches ${NAME}, VS Code's ${env:NAME}, and Claude Code's ${NAME:-default}.
 var variable = lazyregexp.New(`\$\{([^}]*)\}`)
 
-// expand substitutes environment variables in the texts.
+// expand substitutes environment variables in the strings.
 func (c *config) expand(getenv func(string) (string, bool)) error {
 	var missing []string
 	put := func(text *string) {

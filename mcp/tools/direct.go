@@ -19,15 +19,15 @@ import (
 type Direct struct {
 	// Tool is the server's description, under a unique name.
 	Tool *mcp.Tool
-	// Call calls it for a host's request. The call counts, and needs permission, like a snippet's
-	// call.
+	// Call calls the tool for a host's request. Like a snippet's call, it counts and requires
+	// permission.
 	Call func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error)
 }
 
 // Direct returns the tools that hosts call without a snippet.
 func (g *Gateway) Direct() []Direct { return g.direct }
 
-// addDirect makes a tool direct. It keeps its name, if that is unique.
+// addDirect makes a tool direct. The tool keeps its name if the name is unique.
 func (g *Gateway) addDirect(t *tool) (err error) {
 	shown := *t.origin
 	shown.InputSchema = plainSchema(shown.InputSchema)
@@ -55,7 +55,7 @@ func (g *Gateway) addDirect(t *tool) (err error) {
 	return nil
 }
 
-// callDirect passes a host's call on, and the server's messages back.
+// callDirect passes on a host's call, and passes the server's messages back.
 func (g *Gateway) callDirect(
 	ctx context.Context, t *tool, r *mcp.CallToolRequest,
 ) (*mcp.CallToolResult, error) {
@@ -84,14 +84,14 @@ func (g *Gateway) callDirect(
 	return t.server.callTool(ctx, params)
 }
 
-// heard passes on a server's messages other than results. The server does not wait for the hosts:
-// messages that they receive too slowly are dropped.
+// heard passes on a server's messages other than results. The server does not wait for the hosts,
+// so messages that they receive too slowly are dropped.
 type heard struct {
 	mu      sync.Mutex
 	last    int                  // token
 	calls   map[string]*listener // by token
 	update  func(ctx context.Context, uri string)
-	waiting chan func() // messages to pass on one after another, nil before the first one
+	waiting chan func() // messages to pass on, one after another; nil before the first one
 	closed  bool
 }
 
@@ -124,7 +124,7 @@ func (h *heard) pass(message func()) {
 	}
 }
 
-// close stops passing messages on. It does not wait for a host that receives nothing.
+// close stops passing on messages. It does not wait for a host that does not receive.
 func (h *heard) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,7 +138,7 @@ func (h *heard) close() {
 type listener struct {
 	ctx     context.Context //nolint:containedctx // the context of the request to which messages belong
 	request *mcp.CallToolRequest
-	some    bool // messages arrived
+	some    bool // at least one message has arrived
 }
 
 // settleTime is how long messages that arrived before a result may still be handled after it.
@@ -183,14 +183,14 @@ func (h *heard) onUpdate(tell func(ctx context.Context, uri string)) {
 	h.update = tell
 }
 
-// hear adds the handlers that pass on messages to a client's options.
+// hear adds handlers to a client's options that pass on messages.
 func (h *heard) hear(options *mcp.ClientOptions) {
 	options.ResourceUpdatedHandler = func(ctx context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
 		h.mu.Lock()
 		tell := h.update
 		h.mu.Unlock()
 		if tell != nil {
-			ctx = context.WithoutCancel(ctx) // it ends with this function
+			ctx = context.WithoutCancel(ctx) // this context would end with the function
 			h.pass(func() { tell(ctx, r.Params.URI) })
 		}
 	}
@@ -202,7 +202,7 @@ func (h *heard) hear(options *mcp.ClientOptions) {
 		if one := h.find(func(token string) bool { return token == r.Params.ProgressToken }); one != nil {
 			progress := *r.Params
 			progress.Meta, progress.ProgressToken = nil, one.request.Params.GetProgressToken()
-			// A host that is gone misses the message.
+			// If the host is gone, the message is lost.
 			h.pass(func() { _ = one.request.Session.NotifyProgress(one.ctx, &progress) })
 		}
 	}
@@ -222,7 +222,7 @@ func (h *heard) hear(options *mcp.ClientOptions) {
 	}
 }
 
-// find returns the only call with a matching token, nil for none or several.
+// find returns the only call with a matching token, or nil if there is none or more than one.
 func (h *heard) find(fits func(token string) bool) (found *listener) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Gateway passes the prompts and resources of servers on to hosts, because hosts offer them to
+// Gateway passes on the prompts and resources of servers to hosts, because hosts offer them to
 // people rather than to a model. It also passes on the tools that the user selects, as [Direct].
 type Gateway struct {
 	servers *Servers
@@ -31,10 +31,10 @@ type Gateway struct {
 
 	mu       sync.Mutex
 	host     *mcp.Server
-	watchers map[string]int // number per resource, by URI
+	watchers map[string]int // number of watchers by the resource's URI
 }
 
-// passed is an object that a server offers. Its name for hosts may differ.
+// passed is an object that a server provides. Its name for hosts may differ.
 type passed[T any] struct {
 	server *server
 	given  string
@@ -45,8 +45,8 @@ type passed[T any] struct {
 const maxWatched = 1_000
 
 // NewGateway reads the servers' prompts and resources. Tools are direct if their names, such as
-// github__get_issue, match one of the patterns. Allow decides on each access, as on a snippet's
-// call; nil allows all.
+// github__get_issue, match one of the patterns. Allow decides on each access, like on a snippet's
+// call; nil allows every access.
 func (s *Servers) NewGateway(
 	ctx context.Context, patterns []string, allow func(context.Context, tiers.Call) error,
 ) (*Gateway, error) {
@@ -73,8 +73,8 @@ func (s *Servers) NewGateway(
 	return g, nil
 }
 
-// wantMessages requests log messages from a server of an earlier generation. Newer servers have no
-// level, and others may refuse; then there are no log messages.
+// wantMessages requests log messages from a server of an earlier protocol generation. Newer servers
+// have no log level, and others may refuse; then there are no log messages.
 //
 //nolint:staticcheck // earlier generations use it
 func (s *server) wantMessages(ctx context.Context) {
@@ -83,7 +83,7 @@ func (s *server) wantMessages(ctx context.Context) {
 	}
 }
 
-// Skipped lists what hosts do not see, and why.
+// Skipped lists the objects that are not passed on to hosts, each with the reason.
 func (g *Gateway) Skipped() []string { return g.skipped }
 
 func (g *Gateway) skip(s *server, what string, err error) {
@@ -92,7 +92,7 @@ func (g *Gateway) skip(s *server, what string, err error) {
 	}
 }
 
-// read reads a server's offer.
+// read reads the prompts, resources and tools of a server.
 func (g *Gateway) read(ctx context.Context, s *server) error {
 	capabilities := s.capabilities()
 	if capabilities.Prompts != nil {
@@ -131,7 +131,7 @@ func (g *Gateway) read(ctx context.Context, s *server) error {
 	}
 	for t, err := range s.session.ResourceTemplates(ctx, nil) {
 		if err != nil || len(g.templates) == maxListed {
-			break // many servers have none, and report that as an error
+			break // many servers have none, and return an error
 		}
 		_, err := uritemplate.New(t.URITemplate)
 		if err == nil {
@@ -146,7 +146,7 @@ func (g *Gateway) read(ctx context.Context, s *server) error {
 	return nil
 }
 
-// checkURI refuses addresses without a scheme, and rlm's own.
+// checkURI refuses addresses without a scheme, and those of rlm itself.
 func checkURI(uri string) error {
 	scheme, _, ok := strings.Cut(uri, ":")
 	if u, err := url.Parse(scheme + ":x"); !ok || err != nil || u.Scheme == "" {
@@ -168,7 +168,7 @@ func orTaken(err error) error {
 	return err
 }
 
-// Configure adds the answers that a server for hosts obtains by asking the servers.
+// Configure adds the handlers of a server for hosts that pass requests on to the other servers.
 func (g *Gateway) Configure(options *mcp.ServerOptions) {
 	if len(g.direct) > 0 {
 		options.Capabilities.Logging = &mcp.LoggingCapabilities{} //nolint:staticcheck // older hosts use it
@@ -224,7 +224,7 @@ func (g *Gateway) readFrom(s *server) mcp.ResourceHandler {
 	}
 }
 
-// begin checks whether an access is allowed, and bounds its time.
+// begin checks whether an access is allowed, and limits its time.
 func (g *Gateway) begin(
 	ctx context.Context, s *server, function string, args map[string]tiers.Value,
 ) (context.Context, context.CancelFunc, error) {
@@ -238,7 +238,7 @@ func (g *Gateway) begin(
 	return ctx, cancel, nil
 }
 
-// named returns a text as a named argument.
+// named returns a string as a named argument.
 func named(name, text string) map[string]tiers.Value {
 	return map[string]tiers.Value{name: tiers.Value(quote(text))}
 }
@@ -246,7 +246,7 @@ func named(name, text string) map[string]tiers.Value {
 // complete suggests values for an argument of a prompt or a template.
 func (g *Gateway) complete(ctx context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	params := *r.Params
-	params.Meta = nil // it belongs to the host's request
+	params.Meta = nil // the metadata belongs to the host's request
 	ref := *params.Ref
 	params.Ref = &ref
 
@@ -313,7 +313,7 @@ func (g *Gateway) unwatch(ctx context.Context, uri string) error {
 	return s.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
 }
 
-// leave decrements the watchers, and reports whether that was the last one.
+// leave removes a watcher of a resource, and reports whether it was the last one.
 func (g *Gateway) leave(uri string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -1,6 +1,7 @@
 package tools
 
-// The servers' hints about their tools. They prove nothing: a server can write anything.
+// These are the servers' hints about their tools. They are not reliable, because a server can send
+// any hint.
 const (
 	readOnly    = "read-only"
 	destructive = "destructive"
@@ -11,8 +12,8 @@ const (
 // AllHints returns all known hints.
 func AllHints() []string { return []string{readOnly, destructive, idempotent, openWorld} }
 
-// Hints returns the hints about a host function, as its server gave them at the start. Without
-// hints, and for other functions, the protocol assumes the worst.
+// Hints returns the hints about a host function that its server gave at the start. For a missing
+// hint, and for other functions, it returns the worst case, as the protocol requires.
 func (s *Servers) Hints(function string) []string {
 	if s != nil {
 		for _, t := range s.list() {
@@ -26,7 +27,7 @@ func (s *Servers) Hints(function string) []string {
 
 func (t *tool) hints() (all []string) {
 	if t.origin == nil {
-		return []string{readOnly, openWorld} // it reads resources or prompts
+		return []string{readOnly, openWorld} // the function reads resources or prompts
 	}
 	said := t.origin.Annotations
 	if said == nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// modeVariable makes this program a server.
+// modeVariable is the environment variable that makes this program a server.
 const modeVariable = "RLM_TEST_MCP"
 
 func TestMain(m *testing.M) {
@@ -65,7 +65,7 @@ func write(tb testing.TB, content any) string {
 	return path
 }
 
-// start starts the servers of a file.
+// start starts the servers that a file lists.
 func start(t *testing.T, path string) (*Servers, *repl.Tools) {
 	t.Helper()
 	servers, err := Start(t.Context(), Options{Files: []string{path}, Version: "1"})
@@ -80,7 +80,7 @@ func start(t *testing.T, path string) (*Servers, *repl.Tools) {
 	return servers, tools
 }
 
-// call calls a host function with the arguments of a JSON object.
+// call calls a host function with the members of a JSON object as arguments.
 func call(t *testing.T, tools *repl.Tools, function, named string, args ...string) string {
 	t.Helper()
 	c := tiers.Call{Function: function}
@@ -182,7 +182,7 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// TestHintsAreThoseOfTheServer assumes the worst where a server gives no hint.
+// TestHintsAreThoseOfTheServer also checks that the worst is assumed where a server gives no hint.
 func TestHintsAreThoseOfTheServer(t *testing.T) {
 	servers, _ := start(t, file(t, "kind"))
 	for function, want := range map[string]string{
@@ -243,10 +243,10 @@ func TestHarmIsBounded(t *testing.T) {
 		"huge":    "the server's reply has more than 16 MiB",
 		"endless": "the server's reply has more than 16 MiB",
 		"bomb":    "the server's reply has too many values, more than 1000000",
-	} { // not parallel: the memory of other tests would count
+	} { // not parallel, because the memory of other tests would count
 		t.Run(tool, func(t *testing.T) {
 			_, tools := start(t, file(t, "huge"))
-			for range 2 { // it is not used any more
+			for range 2 { // the second call must not reach the server
 				begun := allocated()
 				got := call(t, tools, "huge__"+tool, `{"text": ""}`)
 				if !strings.HasPrefix(got, "error: huge."+tool+": ") || !strings.Contains(got, want) {
@@ -295,7 +295,7 @@ func TestHarmIsBounded(t *testing.T) {
 		if got != `"true 0 true 0 false 0 "` { // the list of roots is empty
 			t.Errorf("the server got %s", got)
 		}
-		for range 2 { // it is not used any more
+		for range 2 { // the second call must not reach the server
 			got = call(t, tools, "nosy__pester", `{}`)
 			if !strings.Contains(got, "the server asks without taking the answers; it is not read any more") {
 				t.Errorf("got %s", got)
@@ -498,7 +498,7 @@ func TestServersAreReachedOverHTTP(t *testing.T) {
 	}
 }
 
-// endless is a server over HTTP that answers the method in its query endlessly.
+// endless is an HTTP server that answers the method in its query endlessly.
 type endless struct {
 	method, part string
 	reached      chan struct{} // closed when the client has received many parts
@@ -515,7 +515,7 @@ func (e *endless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	if request.Method == "" { // the answer to a ping
+	if request.Method == "" { // this is the answer to a ping
 		<-r.Context().Done()
 		return
 	}
@@ -536,7 +536,8 @@ func (e *endless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, request.ID, answer)
 }
 
-// flood writes the part until the client goes away, or once if the test does not wait for that.
+// flood writes the part until the client goes away, or once if the test does not wait for the
+// client to leave.
 func (e *endless) flood(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if e.left == nil {
@@ -592,7 +593,7 @@ func TestStreamsWithoutAnEnd(t *testing.T) {
 			if got, err := tools.Call(ctx, tiers.Call{Function: "web__say"}); err == nil {
 				t.Errorf("got %s", got)
 			}
-			<-e.left // the connection is not kept
+			<-e.left // the connection was closed
 		})
 	}
 

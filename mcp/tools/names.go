@@ -11,8 +11,8 @@ import (
 // maxName bounds the name of a server, a tool or a parameter, in bytes.
 const maxName = 60
 
-// busy are names that snippets use for other purposes, mostly modules. A server with such a name
-// gets a suffix, because `import time` would hide the server time.
+// busy contains names that snippets use for other purposes, mostly modules. A server with such a
+// name gets a suffix, because `import time` would hide the server time.
 var busy = wordSet(`abc array ast asyncio base64 bisect bytes calendar collections context copy csv
 	datetime decimal dict difflib email enum filter float fnmatch fractions functools glob gzip hash
 	hashlib heapq help html http id input int io itertools json list logging map math max min mimetypes
@@ -31,8 +31,8 @@ func wordSet(text string) map[string]bool {
 
 var notInNames = lazyregexp.New(`[^A-Za-z0-9_]+`)
 
-// makeName makes a unique Python identifier from a name. It adds the suffix to a name that Python
-// or the protocol uses.
+// makeName makes a unique Python identifier from a name. It adds the suffix if Python or the
+// protocol uses the name.
 func makeName(name, suffix string, taken map[string]bool) string {
 	name = strings.Trim(notInNames.ReplaceAllString(name, "_"), "_")
 	name = name[:min(len(name), maxName)]

@@ -15,31 +15,31 @@ import (
 // maxNoise is the maximum number of bytes that a program may write between two messages.
 const maxNoise = 16 << 20
 
-// Limits on answers after other text on their lines.
+// Limits on answers that follow other text on their line.
 const (
-	doubtTime = 5 * time.Second // for the same answer on its own line
-	maxBraces = 10              // where the answer may begin
+	doubtTime = 5 * time.Second // how long to wait for the same answer on a separate line
+	maxBraces = 10              // places where the answer may begin
 )
 
 // errOnlyNoise is the error of a program that writes something other than messages.
 var errOnlyNoise = fmt.Errorf("it writes lines that are not messages of the protocol, more than %d MiB",
 	maxNoise>>20)
 
-// messages passes on the lines of a program that are messages, and repairs them. Many programs also
-// log to stdout.
+// messages passes on and repairs the lines of a program that are messages, because many programs
+// also log to stdout.
 type messages struct {
 	*bounded
 
 	lines *bufio.Reader
-	rest  []byte // of a message
+	rest  []byte // the unread rest of a message
 	noise int    // bytes since the last message
 	warn  func(line string)
 
 	asked   requests
-	doubted time.Time // when an answer followed other text on its line
+	doubted time.Time // when an answer last followed other text on its line
 }
 
-// requests are our requests without an answer, by their IDs.
+// requests are our unanswered requests, by ID.
 type requests struct{ open sync.Map }
 
 // has reports whether an answer has the ID of an open request.
@@ -95,8 +95,8 @@ func (m *messages) isBareAnswer(line []byte) bool {
 		(answer["result"] == nil) != (answer["error"] == nil)
 }
 
-// doubt ends the messages if a line with other text has the only answer to a request: it may be the
-// log of another answer.
+// doubt checks a line with other text that may also contain an answer. It ends the messages unless
+// the answer soon arrives on a separate line too, because the line may only be a log.
 func (m *messages) doubt(line []byte) {
 	if time.Since(m.doubted) < doubtTime || !bytes.Contains(line, []byte(`"jsonrpc"`)) {
 		return
@@ -139,9 +139,9 @@ func (m *messages) skip(line []byte) {
 	}
 }
 
-// isMessage reports whether a line is a message or a batch of messages: an object with the member
-// "jsonrpc", which usually comes first. The rest of the line may be broken, which the protocol
-// library reports.
+// isMessage reports whether a line is a message or a batch of messages. A message is an object with
+// the member "jsonrpc", which is usually the first one. The rest of the line may be malformed,
+// which the protocol library reports.
 func isMessage(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	if len(line) > 0 && line[0] == '[' {

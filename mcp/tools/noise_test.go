@@ -130,7 +130,7 @@ func TestHostsSeePlainSchemas(t *testing.T) {
 	}
 }
 
-// TestNullIsPassedOnWhereItIsAllowed checks arguments that are None.
+// TestNullIsPassedOnWhereItIsAllowed checks that None becomes null only where the schema allows it.
 func TestNullIsPassedOnWhereItIsAllowed(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"type":["integer","null"],"default":10},
 		"b":{"type":"integer"},"c":{"type":"object","properties":{"d":{"type":"string"}}}}}`

@@ -27,17 +27,17 @@ const maxDocument = 8 << 20
 // api is the content of an OpenAPI document.
 type api struct {
 	document map[string]any
-	server   *url.URL // to which paths are relative
-	isOld    bool     // version 3.0, with schemas that are not quite JSON Schema
+	server   *url.URL // the base of relative paths
+	isOld    bool     // version 3.0, whose schemas differ from JSON Schema
 	web      *remote.Client
 	secrets  []secret
 }
 
-// namedAddress is NAME=ADDRESS.
+// namedAddress matches NAME=ADDRESS.
 var namedAddress = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_]*)=(.+)$`)
 
 // describeAPI reads an OpenAPI document, and returns a server with its operations as tools. The
-// address is a file or a URL, optionally after NAME=, which names the class.
+// address is a file or a URL, optionally after NAME=, which is then the name of the class.
 func describeAPI(ctx context.Context, address string, o *Options, web *remote.Client) (*server, error) {
 	name := ""
 	if found := namedAddress.FindStringSubmatch(address); found != nil {
@@ -72,7 +72,7 @@ func describeAPI(ctx context.Context, address string, o *Options, web *remote.Cl
 	return s, nil
 }
 
-// readDocument returns a document, and the address to which its servers are relative.
+// readDocument returns a document, and the base address of its servers.
 func readDocument(ctx context.Context, address string, web *remote.Client) ([]byte, *url.URL, error) {
 	var body io.ReadCloser
 	base := &url.URL{}

@@ -64,7 +64,7 @@ components:
         parts: {type: array, items: {$ref: "#/components/schemas/Item"}}
 `
 
-// newShop serves an API that returns what it was sent.
+// newShop serves an API that returns the data of each request.
 func newShop(t *testing.T) *httptest.Server {
 	t.Helper()
 	away := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -81,7 +81,7 @@ func newShop(t *testing.T) *httptest.Server {
 	mux.HandleFunc("/v1/huge", func(w http.ResponseWriter, _ *http.Request) {
 		for range 200 {
 			if _, err := w.Write(make([]byte, 1<<19)); err != nil {
-				return // the client has received enough
+				return // the client has closed the connection
 			}
 		}
 		t.Error("a reply of 100 MB was read")
@@ -209,7 +209,8 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestPrivateServersOfDocumentsAreRefused: a document must not lead into the user's network.
+// TestPrivateServersOfDocumentsAreRefused checks that a document cannot lead into the user's
+// network.
 func TestPrivateServersOfDocumentsAreRefused(t *testing.T) {
 	shop := newShop(t)
 	for _, address := range []string{shop.URL, "https" + strings.TrimPrefix(shop.URL, "http")} {

@@ -13,10 +13,10 @@ import (
 // maxListed is the maximum number of resources or prompts in a list.
 const maxListed = 10_000
 
-// textParam returns a required text parameter.
+// textParam returns a required parameter of type str.
 func textParam(name string) param { return param{name: name, given: name, kind: "str", required: true} }
 
-// textOf returns a text argument.
+// textOf returns a string argument.
 func textOf(args map[string]json.RawMessage, name string) (text string, err error) {
 	if args[name] == nil {
 		return "", fmt.Errorf("the argument %s is missing", name)
@@ -27,10 +27,10 @@ func textOf(args map[string]json.RawMessage, name string) (text string, err erro
 	return text, nil
 }
 
-// maxShort bounds an argument of a few words or a name, in bytes of JSON.
+// maxShort is the maximum size, in bytes of JSON, of an argument with a name or a few words.
 const maxShort = 1 << 20
 
-// shortTextOf returns an argument of a few words or a name.
+// shortTextOf returns an argument with a name or a few words.
 func shortTextOf(args map[string]json.RawMessage, name string) (string, error) {
 	if len(args[name]) > maxShort {
 		return "", fmt.Errorf("the argument %s has more than %d bytes", name, maxShort)
@@ -55,7 +55,7 @@ func resourceTools(s *server, taken map[string]bool) []*tool {
 			}
 			for r, err := range s.session.ResourceTemplates(ctx, nil) {
 				if err != nil {
-					break // many servers have none, and report that as an error
+					break // many servers have none, and return an error
 				}
 				if all = append(all, r); len(all) > maxListed {
 					return nil, fmt.Errorf("the server has more than %d resources", maxListed)

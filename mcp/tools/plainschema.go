@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// refining are the keywords that only narrow a schema, and that Gemini and old clients do not know.
+// refining contains the keywords that only narrow a schema, and that Gemini and old clients do not
+// support.
 var refining = []string{
 	"contains", "dependentRequired", "dependentSchemas", "else", "if", "maxContains", "minContains",
 	"not", "patternProperties", "prefixItems", "propertyNames", "then", "unevaluatedItems",
 	"unevaluatedProperties",
 }
 
-// plainSchema returns a schema that Gemini and old clients understand, if that is simple: they do
-// not know lists of types, boolean schemas, or keywords that only narrow. Of several types, it has
-// the first one that is not null. The server still checks the original.
+// plainSchema simplifies a schema for Gemini and old clients, as far as that is easy. These clients
+// do not support lists of types, boolean schemas, or keywords that only narrow. Of several types,
+// plainSchema keeps the first one that is not null. The server still checks the original schema.
 func plainSchema(schema any) any {
 	object, ok := schema.(map[string]any)
 	if !ok {
@@ -65,7 +66,7 @@ func plainSchema(schema any) any {
 	return plain
 }
 
-// plainPart is plainSchema for a part of a schema, which may be a boolean.
+// plainPart is like plainSchema, for a part of a schema, which may be a boolean.
 func plainPart(schema any) any {
 	if _, isBool := schema.(bool); isBool {
 		return map[string]any{}
@@ -73,8 +74,8 @@ func plainPart(schema any) any {
 	return plainSchema(schema)
 }
 
-// dropNull leaves null out of alternatives. A single one that is left replaces them, unless the
-// schema itself has one of its keywords.
+// dropNull removes null from alternatives. If only one alternative remains, it is merged into the
+// schema, unless both have the same keyword.
 func dropNull(schema map[string]any, name string) {
 	alternatives, ok := schema[name].([]any)
 	if !ok {

@@ -23,9 +23,9 @@ const maxLevels = 1_000
 // members are the members of a JSON object.
 type members = map[string]json.RawMessage
 
-// repair returns a message, or a batch, as the protocol library understands it. The result of a
-// tool carries its structured content as a JSON text, since the library would decode its numbers
-// as float64: [server.callTool] opens it.
+// repair converts a message or a batch for the protocol library. In the result of a tool, the
+// structured content becomes a string of JSON, since the library would decode its numbers as
+// float64; [server.callTool] decodes this string.
 func repair(message []byte) ([]byte, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(message), []byte("[")) {
 		return repairOne(message)
@@ -45,7 +45,7 @@ func repair(message []byte) ([]byte, error) {
 	return encode(batch, message), nil
 }
 
-// repairOne repairs an answer. It does not change other messages.
+// repairOne repairs an answer. It leaves other messages unchanged.
 func repairOne(message []byte) ([]byte, error) {
 	answer := readAnswer(message)
 	if answer == nil {
@@ -54,7 +54,7 @@ func repairOne(message []byte) ([]byte, error) {
 
 	answer["jsonrpc"] = json.RawMessage(`"2.0"`)
 	if id, isText := unquote(answer["id"]); isText {
-		if !isNumber(id) { // all requests have numbers
+		if !isNumber(id) { // the IDs of all requests are numbers
 			return nil, fmt.Errorf("it answers with the ID %q, which no request has", texts.Truncate(id, 100))
 		}
 		answer["id"] = json.RawMessage(id)
@@ -71,7 +71,8 @@ func repairOne(message []byte) ([]byte, error) {
 	return encode(answer, message), nil
 }
 
-// readAnswer returns the members of a message that answers a request, nil for any other message.
+// readAnswer returns the members of a message that answers a request, and nil for any other
+// message.
 func readAnswer(message []byte) (answer members) {
 	if json.Unmarshal(message, &answer) != nil || answer["method"] != nil || !isSet(answer["id"]) {
 		return nil
@@ -79,9 +80,10 @@ func readAnswer(message []byte) (answer members) {
 	return answer
 }
 
-// repairResult repairs the result of a tool: structuredContent becomes a JSON text, which is empty
-// if the content is an empty list. So a result with neither differs from an empty one. A result of
-// the first protocol version has the member toolResult: a result of today, or any value.
+// repairResult repairs the result of a tool: structuredContent becomes a string of JSON. The string
+// is empty if there is none and the content is an empty list, so that an empty result differs from
+// a missing one. In a result of the first protocol version, the member toolResult is a result in
+// today's format or any other value.
 func repairResult(result json.RawMessage) json.RawMessage {
 	var parts members
 	if json.Unmarshal(result, &parts) != nil {
@@ -101,7 +103,7 @@ func repairResult(result json.RawMessage) json.RawMessage {
 	switch {
 	case isSet(structured):
 		if levels(structured) > maxLevels {
-			return result // the library refuses it
+			return result // the library refuses this result
 		}
 		text = string(bytes.ToValidUTF8(structured, []byte("\uFFFD")))
 	case !isList(parts["content"]) || len(bytes.Trim(parts["content"], "[] \t\r\n")) > 0:
@@ -111,11 +113,11 @@ func repairResult(result json.RawMessage) json.RawMessage {
 	return encode(parts, result)
 }
 
-// encode returns the JSON of a value in one line, and the original if that fails.
+// encode returns the JSON of a value in one line, or the original if that fails.
 func encode(value any, original []byte) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)      // it would take six times the bytes
+	encoder.SetEscapeHTML(false)      // escaping would take six times the bytes
 	if encoder.Encode(value) != nil { //nolint:errchkjson // the value came from JSON
 		return original
 	}
@@ -127,17 +129,17 @@ func isSet(value json.RawMessage) bool { return value != nil && string(value) !=
 
 func isList(value json.RawMessage) bool { return bytes.HasPrefix(value, []byte("[")) }
 
-// unquote returns the text of a JSON string.
+// unquote returns the value of a JSON string.
 func unquote(value json.RawMessage) (text string, isText bool) {
 	return text, bytes.HasPrefix(value, []byte(`"`)) && json.Unmarshal(value, &text) == nil
 }
 
-// isNumber reports whether a text is an ID of our requests.
+// isNumber reports whether a string has the form of the IDs of our requests.
 func isNumber(text string) bool {
 	return text != "" && len(text) < 19 && strings.Trim(text, "0123456789") == "" && text[0] != '0'
 }
 
-// levels returns the depth of a JSON value.
+// levels returns the nesting depth of a JSON value.
 func levels(value []byte) (most int) {
 	d := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true),
 		jsontext.AllowInvalidUTF8(true))
@@ -152,14 +154,14 @@ func levels(value []byte) (most int) {
 var errNoContent = errors.New("the server's result has neither content nor structuredContent; " +
 	"the tool may have done its work")
 
-// callTool calls a tool. The numbers of its structured result have all their digits.
+// callTool calls a tool. The numbers of its structured result keep all their digits.
 func (s *server) callTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	result, err := s.session.CallTool(ctx, params)
 	if err != nil {
 		return nil, err
 	}
 
-	text, isText := result.StructuredContent.(string) // of repairResult
+	text, isText := result.StructuredContent.(string) // made by repairResult
 	switch {
 	case isText && text == "":
 		result.StructuredContent = nil
@@ -176,14 +178,14 @@ func (s *server) callTool(ctx context.Context, params *mcp.CallToolParams) (*mcp
 	return result, nil
 }
 
-// repairedBody repairs the messages of a reply over HTTP: the whole reply, or each of its events.
+// repairedBody repairs the messages of an HTTP reply: the whole reply, or each of its events.
 type repairedBody struct {
 	io.ReadCloser
 
 	isEvents bool
 	lines    *bufio.Reader
 	rest     []byte
-	err      error // after the rest
+	err      error // returned after the rest
 }
 
 // Read implements [io.Reader].
@@ -218,7 +220,7 @@ func (r *repairedBody) next() ([]byte, error) {
 		line, err := r.lines.ReadBytes('\n')
 		data, isData := bytes.CutPrefix(line, []byte("data:"))
 		if isData {
-			message = append(message, data...) // a line break is a space in JSON
+			message = append(message, data...) // JSON does not need the line break
 		}
 		if isData && err == nil {
 			continue

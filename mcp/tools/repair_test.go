@@ -63,8 +63,8 @@ func TestEventsAreRepaired(t *testing.T) {
 	}
 }
 
-// oddResults are results of a server without a library, by the names of its tools, each with what
-// a snippet receives.
+// oddResults maps the tools of a server that uses no library to their results, each with the value
+// that a snippet receives.
 var oddResults = map[string][2]string{
 	"exact": {
 		`{"content":[],"structuredContent":{"id":1234567890123456789,"n":9007199254740993,"x":1.10}}`,
@@ -195,8 +195,8 @@ func TestOddResultsOfPrograms(t *testing.T) {
 	}
 }
 
-// TestOddBeginnings uses servers that ignore an unknown method, answer it late, declare nothing, or
-// begin late and then refuse the older handshake.
+// TestOddBeginnings checks servers that ignore an unknown method, answer it late, declare no
+// capabilities, or begin late and then refuse the older handshake.
 func TestOddBeginnings(t *testing.T) {
 	kinds := []string{"odd-silent", "odd-late", "odd-slow", "odd-incapable", "odd-bare", "odd-logging"}
 	begin := time.Now()
@@ -211,7 +211,8 @@ func TestOddBeginnings(t *testing.T) {
 	}
 }
 
-// TestAnAnswerAfterOtherTextIsAnError checks that the call does not wait for minutes.
+// TestAnAnswerAfterOtherTextIsAnError checks that the call fails soon instead of waiting for
+// minutes.
 func TestAnAnswerAfterOtherTextIsAnError(t *testing.T) {
 	servers, tools := start(t, file(t, "odd-mixed"))
 	const want = "it writes other text before an answer, on the same line: WARN {slow} {"
@@ -239,7 +240,7 @@ func TestAResultThatBreaksItsSchemaIsAWarning(t *testing.T) {
 	}
 }
 
-// FuzzResults checks that a result stays JSON.
+// FuzzResults checks that a repaired result is still JSON.
 func FuzzResults(f *testing.F) {
 	for _, result := range []string{
 		`{"toolResult":{"content":[{"type":"text","text":"x"}]}}`, `{"toolResult":7}`, `{"toolResult":null}`,

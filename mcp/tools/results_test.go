@@ -6,8 +6,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestAWrappedResultIsOpened decodes the results of the official SDK for Python, of FastMCP, and of
-// tools whose own object has one member "result".
+// TestAWrappedResultIsOpened checks the results of the official SDK for Python, of FastMCP, and of
+// tools whose own object has a single member "result".
 func TestAWrappedResultIsOpened(t *testing.T) {
 	schemaOf := func(title string, members ...string) map[string]any {
 		properties := map[string]any{}

@@ -27,27 +27,27 @@ const (
 	maxMessage = 16 << 20 // bytes
 	maxTools   = 2_000
 
-	beginTime = time.Minute // to the list of tools: npx and uvx may have to download the server
+	beginTime = time.Minute // until the list of tools; npx and uvx may first download the server
 	probeTime = 3 * time.Second
 	endTime   = 2 * time.Second
 )
 
-// server is a running server.
+// server is a server to which rlm is connected.
 type server struct {
-	name    string // the name of its class
-	given   string // in the file
-	title   string // its own description
+	name    string // the name of the server's class
+	given   string // the name in the file
+	title   string // the server's own description
 	session *mcp.ClientSession
 	process *process // nil if it is reached over HTTP
 	web     *headers // nil if it is a program
 	tools   []*tool
 	heard   heard
-	warn    func(text string) // nil for no warnings
+	warn    func(text string) // may be nil
 }
 
-// connect starts or reaches a server and reads its tools. A slow server of the newest protocol takes
-// the library's question after its time, and then refuses to begin as an older one: it is started
-// again, with more time.
+// connect starts or connects to a server and reads its tools. A slow server of the newest protocol
+// may receive the library's probe too late, and then refuse the older handshake. Such a server is
+// started again, with more time.
 func connect(ctx context.Context, given string, c config, o *Options) (s *server, err error) {
 	p := &probe{limit: probeTime}
 	s, err = p.connect(ctx, given, c, o)
@@ -58,14 +58,14 @@ func connect(ctx context.Context, given string, c config, o *Options) (s *server
 	return s, err
 }
 
-// probe is the request with which the library asks for the newest protocol. Many servers ignore
-// unknown methods: after the limit, the library begins as with an older server.
+// probe is the request with which the library checks for the newest protocol. Many servers ignore
+// unknown methods, so after the limit the library begins as with an older server.
 type probe struct {
 	limit  time.Duration
-	isLate atomic.Bool // the answer did not come within the limit
+	isLate atomic.Bool // there was no answer within the limit
 }
 
-// connect connects once.
+// connect makes one attempt to connect.
 func (p *probe) connect(ctx context.Context, given string, c config, o *Options) (s *server, err error) {
 	s = &server{given: given, warn: o.Warn}
 	defer func() {
@@ -94,7 +94,7 @@ func (p *probe) connect(ctx context.Context, given string, c config, o *Options)
 	defer cancel()
 
 	options := &mcp.ClientOptions{
-		Capabilities: &mcp.ClientCapabilities{}, // no roots, no sampling, no questions
+		Capabilities: &mcp.ClientCapabilities{}, // no roots, no sampling, no elicitation
 		Logger:       slog.New(slog.DiscardHandler),
 	}
 	s.heard.hear(options)
@@ -106,7 +106,7 @@ func (p *probe) connect(ctx context.Context, given string, c config, o *Options)
 	return s, late(begin, s.readTools(begin))
 }
 
-// bound bounds the time of the probe.
+// bound limits the time of the probe.
 func (p *probe) bound(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method != "server/discover" {
@@ -121,7 +121,7 @@ func (p *probe) bound(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// warnOfNoise returns a function that reports a line that is not a message.
+// warnOfNoise returns a function that warns of a line that is not a message.
 func (s *server) warnOfNoise(warn func(text string)) func(line string) {
 	if warn == nil {
 		return nil
@@ -132,7 +132,7 @@ func (s *server) warnOfNoise(warn func(text string)) func(line string) {
 	}
 }
 
-// late returns the cause of an ended context instead of the error that followed.
+// late returns the cause of an ended context instead of the resulting error.
 func late(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -157,7 +157,8 @@ func (s *server) explain(err error) error {
 	return err
 }
 
-// broken returns the reason why a program's output is no longer read, or nil if it is still read.
+// broken returns the reason why a program's output is no longer read, or nil if it is still being
+// read.
 func (s *server) broken() error {
 	if s.process == nil {
 		return nil
@@ -165,8 +166,9 @@ func (s *server) broken() error {
 	return s.process.stdout.err()
 }
 
-// close ends the session, and a program with everything that it started. A session ends after its
-// answers to the server's requests, which the server may not accept, so these end first.
+// close ends the session, and the program with everything that it started. A session only ends
+// after its answers to the server's requests. The server may never accept the answers, so close
+// ends them first.
 func (s *server) close() {
 	if s.process != nil {
 		_ = s.process.stdin.Close()
@@ -175,7 +177,7 @@ func (s *server) close() {
 		s.web.end()
 	}
 	if s.session != nil {
-		_ = s.session.Close() // its error only reports that the server has ended
+		_ = s.session.Close() // the error only reports that the server has ended
 	}
 	if s.process != nil {
 		s.process.close()
@@ -183,17 +185,17 @@ func (s *server) close() {
 	s.heard.close()
 }
 
-// process is a program that serves.
+// process is a server that runs as a program.
 type process struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *bounded
 	stderr *toolprogram.Tail
-	ended  chan struct{} // closed after the program ended
+	ended  chan struct{} // closed when the program has ended
 }
 
-// inherited are the environment variables that every program receives. All others must be in the
-// file.
+// inherited contains the environment variables that every program receives. All others must be in
+// the file.
 var inherited = []string{
 	"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 	"APPDATA", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP",
@@ -218,7 +220,7 @@ func startProcess(c config) (p *process, err error) {
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	stdout, writer, err := os.Pipe() // which Wait leaves open, so that the last reply is read
+	stdout, writer, err := os.Pipe() // Wait leaves this pipe open, so that the last reply is read
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +231,7 @@ func startProcess(c config) (p *process, err error) {
 			stdout.Close(), writer.Close()) // Start has closed stdin
 	}
 
-	_ = writer.Close() // the program has its own
+	_ = writer.Close() // the program has a copy
 	go func() {
 		defer close(p.ended)
 		_ = p.cmd.Wait()
@@ -247,7 +249,7 @@ func (p *process) close() {
 	_ = p.stdout.Close()
 }
 
-// await waits a short time for the end of the program.
+// await waits a short time for the program to end.
 func (p *process) await() {
 	late := time.NewTimer(endTime)
 	defer late.Stop()
@@ -257,7 +259,7 @@ func (p *process) await() {
 	}
 }
 
-// httpTransport reaches a server over streamable HTTP.
+// httpTransport returns the transport to a server over streamable HTTP.
 func httpTransport(address string, web *headers) mcp.Transport {
 	return &mcp.StreamableClientTransport{
 		Endpoint: address, MaxEventSize: 3 * maxMessage, DisableStandaloneSSE: true, MaxRetries: -1,
@@ -268,8 +270,8 @@ func httpTransport(address string, web *headers) mcp.Transport {
 	}
 }
 
-// headers adds the file's headers to each request, and bounds replies as well as answers that the
-// server does not accept.
+// headers is an HTTP transport that adds the file's headers to each request. It also bounds
+// replies, and answers that the server does not accept.
 type headers struct {
 	all     map[string]string
 	answers answers
@@ -324,7 +326,7 @@ func stayOnHost(req *http.Request, via []*http.Request) error {
 // capabilities returns the server's declared capabilities.
 func (s *server) capabilities() *mcp.ServerCapabilities {
 	if s.session == nil {
-		return &mcp.ServerCapabilities{} // an API
+		return &mcp.ServerCapabilities{} // for an API
 	}
 	if state := s.session.InitializeResult(); state != nil && state.Capabilities != nil {
 		return state.Capabilities

@@ -2,7 +2,7 @@ package tools
 
 import (
 	"context"
-	_ "embed" // the Python of the classes
+	_ "embed" // the Python source of the classes
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,21 +19,21 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Servers are the servers of one command.
+// Servers are the MCP servers and APIs of one command.
 type Servers struct {
 	all []*server
 
-	web        *remote.Client // for APIs, nil without any
+	web        *remote.Client // for APIs; nil if there are none
 	searchable func() *bm25.Library
 }
 
 // Options configure the servers.
 type Options struct {
-	Files   []string // name MCP servers
-	APIs    []string // OpenAPI documents: files or URLs, optionally after NAME=
-	Hosts   []string // allowed for APIs, HOST or HOST:PORT, even private; empty for all public ones
-	Inject  []string // headers for hosts of APIs: HOST=HEADER:VARIABLE
-	Version string   // the program's version, which servers receive
+	Files   []string // files that list MCP servers
+	APIs    []string // files or URLs of OpenAPI documents, optionally after NAME=
+	Hosts   []string // hosts allowed for APIs, even private ones; empty allows all public hosts
+	Inject  []string // headers for the hosts of APIs, as HOST=HEADER:VARIABLE
+	Version string   // the program's version, which is sent to servers
 
 	// Warn, if set, is called with warnings about servers, from any goroutine.
 	Warn func(text string)
@@ -41,7 +41,7 @@ type Options struct {
 	secrets []secret
 }
 
-// Start starts or reaches the servers in files, all at the same time, and then reads the API
+// Start starts or connects to the servers in files, all at the same time, and then reads the API
 // documents. Close the servers after use.
 func Start(ctx context.Context, o Options) (*Servers, error) {
 	configs := map[string]config{}
@@ -142,7 +142,8 @@ const (
 )
 
 // Tools returns the host functions of all servers. The prompt lists them by the names of
-// [Servers.Python]. Those that find and describe tools are timed, so that no budget counts them.
+// [Servers.Python]. The functions that find and describe tools are marked as timed, so that no
+// budget counts their calls.
 func (s *Servers) Tools() []repl.Tool {
 	if s == nil {
 		return nil
@@ -177,8 +178,8 @@ func (s *Servers) list() []*tool {
 	return all
 }
 
-// mostInPrompt is the maximum number of tools in a prompt. If there are more, it lists only the
-// servers.
+// mostInPrompt is the maximum number of tools in a prompt. If there are more tools, the prompt
+// lists only the servers.
 const mostInPrompt = 20
 
 // prompt returns the part of the prompt about the servers.
@@ -204,14 +205,14 @@ func (s *Servers) prompt() string {
 	return strings.Join(lines, "\n")
 }
 
-// classes creates the functions of a server's class when a snippet names them: a thousand
-// functions would take the guest a second.
+// classes creates the functions of a server's class only when a snippet names them, because
+// creating a thousand functions would take the guest a second.
 //
 //go:embed classes.py
 var classes string
 
-// Python defines a class for each server, with functions that call the host functions, and the
-// class tools.
+// Python returns the source that defines the class tools and one class for each server, whose
+// functions call the host functions.
 func (s *Servers) Python() string {
 	var b strings.Builder
 	b.WriteString(classes)
@@ -222,7 +223,7 @@ func (s *Servers) Python() string {
 	return b.String()
 }
 
-// quote returns a text as a Python literal, since Python reads JSON's escapes.
+// quote returns a string as a Python literal. Python understands JSON's escapes.
 func quote(text string) string {
 	literal, err := json.Marshal(text)
 	if err != nil {
@@ -244,8 +245,8 @@ func (s *Servers) index() *bm25.Library {
 // errLimit is the error of a search with an invalid limit.
 var errLimit = errors.New("the argument limit must be a number from 1 to 100")
 
-// describeTool answers a class when a snippet names a tool: with the tool's signature and
-// description, or the names of all tools.
+// describeTool answers a class when a snippet names one of its tools. The answer is the tool's
+// signature and description, or the names of all tools.
 func (s *Servers) describeTool(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
 	server, err := shortTextOf(args, "server")
 	if err != nil {
@@ -279,7 +280,7 @@ func (s *Servers) describeTool(_ context.Context, args map[string]tiers.Value) (
 	return nil, fmt.Errorf("there is no tool %s.%s%s", server, name, meant)
 }
 
-// search answers tools.search.
+// search answers the function tools.search.
 func (s *Servers) search(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
 	query, err := shortTextOf(args, "query")
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 
 // Limits on a tool.
 const (
-	maxSchema = 64 << 10 // bytes; a larger schema is not checked
+	maxSchema = 64 << 10 // bytes; a larger schema is ignored
 	maxDoc    = 500      // bytes of a description
 	maxParams = 100
 	maxError  = 4_000 // bytes
@@ -36,13 +36,13 @@ const (
 // tool is a function of a server.
 type tool struct {
 	server *server
-	name   string // in Python
+	name   string // the name in Python
 	doc    string
-	origin *mcp.Tool // the server's description, nil for one of our functions
-	once   sync.Once // reads it when a snippet needs it: a thousand take half a second
+	origin *mcp.Tool // the server's description; nil for one of our functions
+	once   sync.Once // reads the schema when needed, because a thousand schemas take half a second
 	params []param
-	isOpen bool             // it accepts additional arguments
-	check  *schema.Contract // nil to check nothing
+	isOpen bool             // the tool accepts additional arguments
+	check  *schema.Contract // nil if the arguments are not checked
 	call   func(ctx context.Context, args map[string]json.RawMessage) (tiers.Value, error)
 }
 
@@ -72,8 +72,9 @@ func newTool(s *server, found *mcp.Tool, taken map[string]bool) *tool {
 	return t
 }
 
-// newResultCheck returns a function that warns, once, of a structured result that breaks the tool's
-// own output schema. Snippets receive it all the same: many servers describe their results badly.
+// newResultCheck returns a function that warns, once, of a structured result that violates the
+// tool's own output schema. Snippets receive the result anyway, because many servers describe their
+// results badly.
 func newResultCheck(t *tool) func(r *mcp.CallToolResult) {
 	compile := sync.OnceValue(func() *schema.Contract {
 		document, err := json.Marshal(t.origin.OutputSchema)
@@ -108,7 +109,7 @@ func newResultCheck(t *tool) func(r *mcp.CallToolResult) {
 	}
 }
 
-// docOf returns the description of a tool in one line.
+// docOf returns the description of a tool as one line.
 func docOf(t *mcp.Tool) string {
 	text := cmp.Or(t.Description, t.Title)
 	if t.Annotations != nil {
@@ -117,8 +118,8 @@ func docOf(t *mcp.Tool) string {
 	return oneLine(text)
 }
 
-// oneLine joins texts to one line of bounded length, without characters that are invisible to
-// people: models would read what they encode.
+// oneLine joins strings to one line of bounded length. It drops characters that are invisible to
+// people, because they could hide text that models would read.
 func oneLine(parts ...string) string {
 	text := strings.ToValidUTF8(strings.Join(parts, " "), "\uFFFD")
 	text = strings.Map(func(r rune) rune {
@@ -161,7 +162,7 @@ func (t *tool) compileSchema() {
 		Required   []string        `json:"required"`
 		Additional json.RawMessage `json:"additionalProperties"`
 	}
-	_ = json.Unmarshal(document, &about) // missing members have their defaults
+	_ = json.Unmarshal(document, &about) // missing members keep their defaults
 	t.check, t.isOpen = contract, len(fields) == 0 && string(about.Additional) != "false"
 
 	taken := map[string]bool{}
@@ -227,7 +228,7 @@ func (t *tool) parameters() string {
 	return strings.Join(slices.Sorted(maps.Keys(properties)), " ")
 }
 
-// shown returns the name that snippets write.
+// shown returns the name that snippets use.
 func (t *tool) shown() string { return t.server.name + "." + t.name }
 
 // function returns the name of the host function.
@@ -254,8 +255,8 @@ func (t *tool) run(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	return nil, errors.New(t.shown() + ": " + texts.Truncate(err.Error(), maxError))
 }
 
-// bind returns the checked arguments by their schema names. The check leaves out an optional
-// argument that is None, unless it may be null.
+// bind returns the checked arguments by their schema names. The check omits an optional argument
+// that is None, unless it may be null.
 func (t *tool) bind(call tiers.Call) (map[string]json.RawMessage, error) {
 	t.readSchema()
 	call.Function = t.shown()
@@ -293,7 +294,7 @@ func (t *tool) bind(call tiers.Call) (map[string]json.RawMessage, error) {
 	return t.checked(args)
 }
 
-// checked returns the arguments, coerced to satisfy the schema.
+// checked returns the arguments, converted to satisfy the schema if necessary.
 func (t *tool) checked(args map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	if t.check == nil {
 		return args, nil
@@ -336,8 +337,8 @@ func wrapsResult(output any) bool {
 	return has && len(properties) == 1 && strings.HasSuffix(title, "Output") // the official SDK for Python
 }
 
-// openResult returns the value of a result: the structured one if there is one, otherwise its
-// texts, otherwise a list of its parts.
+// openResult returns the value of a result: its structured content if there is any, or else its
+// text, or else a list of its parts.
 func openResult(r *mcp.CallToolResult, isWrapped bool) (tiers.Value, error) {
 	text, isText := joinTexts(r.Content)
 	object, _ := r.StructuredContent.(map[string]any)
@@ -355,8 +356,9 @@ func openResult(r *mcp.CallToolResult, isWrapped bool) (tiers.Value, error) {
 	return json.Marshal(r.Content)
 }
 
-// isTextOf reports whether a text is the JSON of an object. The text of a wrapped result is that of
-// the value inside; the text of a tool's own object with a member "result" is that of the object.
+// isTextOf reports whether a text is the JSON of an object. The text of a wrapped result is the
+// JSON of the value inside; the text of a tool's own object with a member "result" is the JSON of
+// the whole object.
 func isTextOf(text string, object map[string]any) bool {
 	encoded, err := json.Marshal(object)
 	var same, plain map[string]any
@@ -364,7 +366,7 @@ func isTextOf(text string, object map[string]any) bool {
 		json.Unmarshal(encoded, &plain) == nil && reflect.DeepEqual(same, plain)
 }
 
-// joinTexts returns the texts of a content, and whether it contains nothing else.
+// joinTexts returns the joined texts of a content, and whether the content has only texts.
 func joinTexts(content []mcp.Content) (text string, isText bool) {
 	var all []string
 	for _, part := range content {

@@ -14,11 +14,11 @@ import (
 )
 
 // maxAnswers is the maximum number of answers that wait until a server accepts them. The library
-// answers each request of a server in a goroutine, so a server that asks without accepting answers
-// would fill the memory.
+// answers each request of a server in a goroutine, so a server that sends requests without
+// accepting answers would fill the memory.
 const maxAnswers = 100
 
-// answers counts waiting answers.
+// answers counts the waiting answers.
 type answers struct{ waiting atomic.Int64 }
 
 var errNotTaken = errors.New("the server asks without taking the answers")
@@ -34,7 +34,7 @@ func (a *answers) begin() error {
 
 func (a *answers) end() { a.waiting.Add(-1) }
 
-// isAnswer reports whether a request over HTTP carries an answer to a request of the server.
+// isAnswer reports whether an HTTP request contains an answer to a request of the server.
 func isAnswer(req *http.Request) bool {
 	if req.Method != http.MethodPost || req.GetBody == nil {
 		return false
@@ -47,11 +47,11 @@ func isAnswer(req *http.Request) bool {
 	// The library writes the method after the ID, which is a number for its own requests. In a
 	// server's ID, the quotes would be escaped.
 	begin, _ := io.ReadAll(io.LimitReader(body, 200))
-	_ = body.Close() // it is in memory
+	_ = body.Close() // the body is in memory
 	return !bytes.Contains(begin, []byte(`"method":`))
 }
 
-// patientTransport ends a connection whose server asks without accepting the answers.
+// patientTransport ends a connection whose server sends requests without accepting the answers.
 type patientTransport struct {
 	mcp.Transport
 

@@ -23,7 +23,7 @@ var (
 	}
 )
 
-// hasFailed reports whether a trace shows a failure, judged by the first mark found, and whether
+// hasFailed reports whether a trace shows a failure, as stated by the first mark found, and whether
 // it has any mark.
 func hasFailed(members map[string]json.RawMessage, message string) (failed, marked bool) {
 	for _, name := range []string{"success", "passed", "ok"} {
@@ -82,7 +82,7 @@ func errorOf(members map[string]json.RawMessage) (kind, message string) {
 // deepestError bounds the nesting of objects around an error message.
 const deepestError = 4
 
-// readError reads an error: a text, or an object with a type and a message. The message may
+// readError reads an error: a string, or an object with a type and a message. The message may
 // itself be an object.
 func readError(value json.RawMessage, depth int) (kind, message string) {
 	object := asObject(value)
@@ -127,7 +127,7 @@ func splitError(text string) (kind, message string) {
 	return match[1], text[len(match[0]):]
 }
 
-// joinError writes the type and the message of an error as one text.
+// joinError joins the type and the message of an error.
 func joinError(kind, message string) string {
 	switch {
 	case kind == "" || strings.Contains(message, kind):
@@ -147,7 +147,7 @@ func asObject(value json.RawMessage) map[string]json.RawMessage {
 	return object
 }
 
-// firstMember returns the first member that is not empty, as text.
+// firstMember returns the first nonempty member, as a string.
 func firstMember(members map[string]json.RawMessage, names ...string) string {
 	for _, name := range names {
 		if value := members[name]; len(value) > 0 && string(value) != "null" &&

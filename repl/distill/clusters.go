@@ -32,7 +32,7 @@ type FailureCluster struct {
 	members []int
 }
 
-// nameOfLeftOut is the name of the cluster of the failures that a run left out.
+// nameOfLeftOut is the name of the cluster of failures that a run left out.
 const nameOfLeftOut = "unclustered"
 
 // clusterSchema returns the contract of the run's answer: the clusters, each with the numbers of
@@ -143,8 +143,8 @@ func numberFailures(failures []Failure) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// completeClusters counts the members of the clusters, makes their names unique, and sorts them
-// by size, with the remaining failures last.
+// completeClusters counts the members of the clusters, makes their names unique, and sorts the
+// clusters by size, with the remaining failures last.
 func completeClusters(clusters []FailureCluster, failures []Failure) []FailureCluster {
 	taken := map[string]bool{}
 	for i := range clusters {

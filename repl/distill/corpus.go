@@ -30,7 +30,7 @@ type Failure struct {
 	Component string
 	// Type is the type of the error, such as TimeoutError, or empty if the trace names none.
 	Type string
-	// Error is the error text of the trace, including its type.
+	// Error is the error message in the trace, including the error's type.
 	Error string
 	// Trace is the whole trace as one JSON object.
 	Trace json.RawMessage
@@ -42,11 +42,11 @@ type Corpus struct {
 	// Passed counts the traces that show no failure. Unmarked counts those among them that do
 	// not state whether their run succeeded.
 	Passed, Unmarked int
-	// Formats counts the traces by format, as named in package reflect. Objects of no known
-	// format count as "object".
+	// Formats counts the traces by format, as named in package reflect. Objects of an unknown
+	// format are counted as "object".
 	Formats map[string]int
-	// Note describes what was left out: the last line of a log if it is truncated. It is often
-	// empty.
+	// Note describes the omitted part, which is the last line of a log if it is truncated. It is
+	// often empty.
 	Note string
 }
 
@@ -71,8 +71,8 @@ var lineContract = sync.OnceValues(func() (*schema.Contract, error) {
 	return schema.Compile(json.RawMessage(`{"type": "object"}`))
 })
 
-// Parse reads the traces in a source of at most 64 MiB. Format is a format of package reflect,
-// or "auto" to detect it. A log, a list of messages and the spans of a trace are one run each.
+// Parse reads the traces in a source of at most 64 MiB. Format is a format of package reflect, or
+// "auto" to detect it. A log, a list of messages, and the spans of one trace are each one run.
 //
 // With "auto", other JSON Lines, a list of objects, and one object on several lines are traces
 // as well: at most 100,000 objects of at most 1 MiB each. Empty lines are skipped, and bytes
@@ -224,11 +224,11 @@ func splitWhole(data []byte) ([][]byte, error) {
 	return nil, nil
 }
 
-// formatObject is the format of a trace that is an object of no known format.
+// formatObject is the format of a trace that is an object of an unknown format.
 const formatObject = "object"
 
 // parseTrace reads one trace; at is its position, for errors. It reports whether the run failed,
-// and whether the trace states it.
+// and whether the trace states that.
 func parseTrace(line []byte, at string) (f Failure, failed, marked bool, err error) {
 	contract, err := lineContract()
 	if err != nil {

@@ -29,10 +29,10 @@ var templates = prompts.New(promptFiles)
 type Config struct {
 	// Run configures the runs: models, sessions, triggers, and the total budget. Its question,
 	// inputs and contract are ignored. Its trace and progress cover the whole distillation, with
-	// the runs as sub-loops. Without a model nothing is run: failures are clustered by the words
+	// the runs as sub-loops. Without a model, there is no run: failures are clustered by the words
 	// of their errors, and no edits are proposed.
 	Run run.Config
-	// Clusters is the most clusters to make, by default 20, at most 200. One more cluster may
+	// Clusters is the maximum number of clusters, by default 20, at most 200. One more cluster may
 	// hold the remaining failures.
 	Clusters int
 	// NoEdits skips the proposed edits.
@@ -63,7 +63,7 @@ const (
 	mostClusters    = 200
 )
 
-// mostAsked is how many times a model is asked for edits.
+// mostAsked bounds how often a model is asked for edits.
 const mostAsked = 2
 
 // The values of Outcome.Method.
@@ -82,7 +82,7 @@ type Outcome struct {
 	Passed   int              `json:"passed"`
 	Clusters []FailureCluster `json:"clusters"` // the largest first
 	Edits    []ComponentEdit  `json:"edits"`    // the most promising first
-	// Notes list deviations from the plan, with reasons.
+	// Notes lists deviations from the plan, with reasons.
 	Notes []string `json:"notes,omitempty"`
 	// Partial reports that the budget ran out before the end.
 	Partial bool            `json:"partial,omitempty"`
@@ -95,8 +95,8 @@ type Outcome struct {
 // Run distils a corpus. With a model, a run clusters the failures, unless Triggers.Traces of
 // Config.Run is negative; a few failures take just one call. Without a model, or if the run has
 // no answer, the failures are clustered by the words of their errors. The error is a
-// [*repl.SetupError] if the distillation could not begin, the context's cause, or a description
-// of the failure; the Outcome then holds the findings so far.
+// [*repl.SetupError] if the distillation could not begin, the context's cause, or a description of
+// the failure; the Outcome then holds the findings up to that point.
 func Run(ctx context.Context, corpus Corpus, cfg Config) (Outcome, error) {
 	d := &distiller{
 		cfg:      cfg,
@@ -117,9 +117,9 @@ func Run(ctx context.Context, corpus Corpus, cfg Config) (Outcome, error) {
 type distiller struct {
 	cfg      Config
 	failures []Failure
-	skills   string       // the skillbook as the agent sees it
-	left     run.Config   // its budget is the unspent part of the whole
-	caller   calls.Caller // for events only: each run has its own
+	skills   string       // the skillbook in the form that the agent received
+	left     run.Config   // its budget is the unspent part of the total
+	caller   calls.Caller // only for events; each run has its own
 	trace    *record.Trace
 	step     int
 	runs     int
@@ -245,7 +245,7 @@ func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 	return d.result.Edits, nil
 }
 
-// recordRun charges a run to the budget that the next run shares, and notes a missing answer.
+// recordRun subtracts a run from the budget of the next runs, and notes a missing answer.
 func (d *distiller) recordRun(what string, outcome run.Outcome, err error) error {
 	d.result.Spent = calls.Add(d.result.Spent, outcome.Spent)
 	if err != nil {

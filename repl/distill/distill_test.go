@@ -126,8 +126,8 @@ func outline(r distill.Outcome) string {
 	return strings.Join(parts, ", ")
 }
 
-// TestTraceDistiller checks the documented threshold: a model clusters failures at any size, up
-// to 500 in one call.
+// TestTraceDistiller checks the documented threshold: a model clusters any number of failures, up
+// to 500 of them in one call.
 func TestTraceDistiller(t *testing.T) {
 	direct := rule(scripted.When{Purpose: "bypass", Any: "Group the failures"}, `[{"name": "All.", `+
 		`"summary": "s", "root_cause": "r", "keywords": [], "failures": [0, 1, 2]}]`)
@@ -147,7 +147,7 @@ func TestTraceDistiller(t *testing.T) {
 		c.Share != 101.0/501 {
 		t.Errorf("a cluster is %+v", c)
 	}
-	cfg.Run.Triggers.Traces = -1 // the run is switched off
+	cfg.Run.Triggers.Traces = -1 // runs for clusters are switched off
 	off := distilled(t, parse(t, traces(501)), cfg)
 	if off.Method != "keywords" || off.Spent.Calls != 0 {
 		t.Errorf("switched off it is %s by %s", outline(off), off.Method)
@@ -170,7 +170,8 @@ func TestARunIsCheckedAndCounted(t *testing.T) {
 	if got := outline(r); got != "a 2, a (2) 1, unclustered 3" {
 		t.Errorf("got %s: %v", got, r.Notes)
 	}
-	// A number without a failure violates the contract, and clustering falls back to words.
+	// A number that belongs to no failure violates the contract, and clustering falls back to
+	// words.
 	cfg.Run.Models = script(
 		t,
 		rule(
@@ -186,8 +187,8 @@ func TestARunIsCheckedAndCounted(t *testing.T) {
 	}
 }
 
-// TestEvolveAgent checks the documented edits: a prioritised list of typed proposals, made by a
-// run if there is much evidence.
+// TestEvolveAgent checks the documented edits: a prioritised list of typed proposals, which a run
+// makes if there is much evidence.
 func TestEvolveAgent(t *testing.T) {
 	cfg := config(script(t, clustering(), proposing()))
 	cfg.Run.Triggers.Traces = 1
@@ -210,7 +211,7 @@ func TestEvolveAgent(t *testing.T) {
 		}
 	}
 
-	// Snippets read large evidence.
+	// Snippets read evidence that is too large for a prompt.
 	reading := rule(scripted.When{Purpose: "root", Any: "Propose up to"}, "```repl\n"+`
 import json
 clusters = json.loads(str(context))
@@ -227,8 +228,8 @@ FINAL([{"component": c["components"][0], "kind": "tool_code", "change": "c", "ra
 	}
 }
 
-// TestRunsCanAskGraphs: an embedder's queries are functions of the snippets, and the prompt
-// mentions them.
+// TestRunsCanAskGraphs checks that snippets can call an embedder's query functions, which the
+// prompt mentions.
 func TestRunsCanAskGraphs(t *testing.T) {
 	var asked []string
 	query := func(name, signature, answer string) repl.Tool {
@@ -342,8 +343,8 @@ func TestKeywordClustering(t *testing.T) {
 	}
 }
 
-// TestTheLargestGroupsAreClusters: the limit leaves out the rarest failures rather than the
-// latest, and the remaining ones come last.
+// TestTheLargestGroupsAreClusters checks that the limit leaves out the rarest failures, not the
+// latest, and that their cluster is the last.
 func TestTheLargestGroupsAreClusters(t *testing.T) {
 	var many strings.Builder
 	for _, word := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta theta theta zeta") {
@@ -355,7 +356,8 @@ func TestTheLargestGroupsAreClusters(t *testing.T) {
 	}
 }
 
-// TestManyDifferentErrorsAreClustered clusters more errors than are compared with one another.
+// TestManyDifferentErrorsAreClustered checks the clusters of more errors than are compared with one
+// another.
 func TestManyDifferentErrorsAreClustered(t *testing.T) {
 	var many strings.Builder
 	letters := func(i int) string {
@@ -371,7 +373,8 @@ func TestManyDifferentErrorsAreClustered(t *testing.T) {
 	}
 }
 
-// TestErrorsAreComparedByTheirMessage: the form of an error does not separate failures.
+// TestErrorsAreComparedByTheirMessage checks that failures with the same message are in one
+// cluster, whatever the form of the error.
 func TestErrorsAreComparedByTheirMessage(t *testing.T) {
 	c := parse(t, `{"error": {"type": "ToolError", "message": "the flight is sold out", "span": "ab12", "at": 17}}
 {"error": {"error": {"message": "the flight is sold out", "type": "ToolError"}, "request": {"a": 1}}}
@@ -389,7 +392,7 @@ func TestErrorsAreComparedByTheirMessage(t *testing.T) {
 	}
 }
 
-// TestMarksOfFailures checks the marks that traces in the field have.
+// TestMarksOfFailures checks the marks that real traces have.
 func TestMarksOfFailures(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"passed": false}`:                             "no error is recorded",
@@ -424,7 +427,7 @@ func TestMarksOfFailures(t *testing.T) {
 	}
 }
 
-// TestEditsAreRepaired: whatever a model means as a list of edits counts as one.
+// TestEditsAreRepaired checks that any answer that a model means as a list of edits is read as one.
 func TestEditsAreRepaired(t *testing.T) {
 	const edit = `{"component": "net", "kind": "Tool Code", "change": "c", "clusters": "NET", ` +
 		`"impact": "50%", "effort": "low"}`
@@ -456,7 +459,7 @@ func TestEditsAreRepaired(t *testing.T) {
 	}
 }
 
-// TestUnreadableEditsAreAskedForOnce more, with the reason.
+// TestUnreadableEditsAreAskedForOnce checks that the model is asked once more, with the reason.
 func TestUnreadableEditsAreAskedForOnce(t *testing.T) {
 	again := rule(scripted.When{Any: "An earlier answer could not be read"},
 		`[{"component": "net", "change": "c", "clusters": ["net"]}]`)
@@ -567,7 +570,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// BenchmarkKeywords clusters 5,000 failures of 150 different kinds.
+// BenchmarkKeywords measures clustering 5,000 failures of 150 different kinds.
 func BenchmarkKeywords(b *testing.B) {
 	var text strings.Builder
 	for i := range 5_000 {

@@ -6,7 +6,7 @@
 //		Models: registry, Model: "openai/gpt-5", Open: engine.Opener(router.Policy{}),
 //	}})
 //
-// Above a threshold, a run of package run clusters the failures, and its snippets read all of
-// them. Below it, or without a model, the words of the errors decide. Either way, this package
-// checks and counts the members of each cluster itself.
+// Above a threshold, a run of package run clusters the failures, and its snippets read every
+// failure. Below the threshold, or without a model, the words of the errors decide. In both cases,
+// this package itself checks and counts the members of each cluster.
 package distill

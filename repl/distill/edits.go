@@ -31,10 +31,10 @@ type ComponentEdit struct {
 	Clusters   []string `json:"clusters"`
 	// Evidence names some failures of each cluster behind the edit.
 	Evidence []string `json:"evidence"`
-	// Impact is the fraction of those failures that the edit should prevent, from 0 to 1.
+	// Impact is the fraction of the failures in Clusters that the edit should prevent, from 0 to 1.
 	Impact float64 `json:"impact"`
 	Effort string  `json:"effort"` // small, medium or large
-	// Gain is Impact times the fraction of these failures among all failures.
+	// Gain is Impact times the share of the failures in Clusters among all failures.
 	Gain float64 `json:"gain"`
 }
 
@@ -53,7 +53,7 @@ const (
 	shownFailure  = 1_000 // characters of each failure
 )
 
-// editSchema returns the schema of the model's answer. It is stricter than necessary:
+// editSchema returns the schema of the model's answer. It is stricter than necessary, because
 // [readEdits] repairs deviations.
 func editSchema(clusters []FailureCluster) (*schema.Contract, error) {
 	names := make([]string, len(clusters))
@@ -96,7 +96,7 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 
 	type entry struct {
 		FailureCluster
-		Failures []example `json:"failures"` // overlaps the names of all failures
+		Failures []example `json:"failures"` // hides the embedded Failures
 	}
 	entries := make([]entry, len(clusters))
 	for i, c := range clusters {
@@ -157,7 +157,7 @@ func (d *distiller) propose(
 	return outcome.Answer, outcome, err
 }
 
-// rankEdits computes evidence, gain and priority, none of which is left to the model.
+// rankEdits computes evidence, gain and priority, which the model does not set.
 func rankEdits(edits []ComponentEdit, clusters []FailureCluster) []ComponentEdit {
 	for i := range edits {
 		e := &edits[i]

@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/repl/distill"
 )
 
-// Without a model failures are clustered by their words.
+// Without a model, failures are clustered by the words of their errors.
 func ExampleRun() {
 	corpus, err := distill.Parse(strings.NewReader(`
 {"id": "a", "status": "failed", "error": "timeout while calling search"}

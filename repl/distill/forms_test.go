@@ -14,8 +14,8 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// TestEveryFormatIsRead reads the samples of all formats: as many traces as a reflection finds,
-// and never a line or a message as a trace.
+// TestEveryFormatIsRead reads the samples of all formats. It checks that it finds as many traces as
+// a reflection does, and never takes a line or a message for a trace.
 func TestEveryFormatIsRead(t *testing.T) {
 	names, err := filepath.Glob("../internal/agenttrace/testdata/forms/*")
 	if err != nil || len(names) < 25 {
@@ -53,7 +53,7 @@ func TestEveryFormatIsRead(t *testing.T) {
 	}
 }
 
-// TestFormatsTellFailures: each trace shows in its own way that its run failed.
+// TestFormatsTellFailures checks traces that show in different ways that their run failed.
 func TestFormatsTellFailures(t *testing.T) {
 	const say = `{"role": "user", "content": "Do it."}, {"role": "assistant", "content": "Done."}`
 	for name, c := range map[string]struct{ text, want string }{
@@ -128,7 +128,8 @@ func TestFormatsTellFailures(t *testing.T) {
 	}
 }
 
-// TestALogThatCannotBeReadIsAnError: its lines are not traces.
+// TestALogThatCannotBeReadIsAnError checks that the lines of an unreadable log are not taken for
+// traces.
 func TestALogThatCannotBeReadIsAnError(t *testing.T) {
 	const line = `{"type": "user", "session_id": "s", "message": {"role": "user", "content": "Do it."}}` + "\n"
 	for says, text := range map[string]string{
@@ -148,8 +149,8 @@ func TestALogThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// TestALongTraceIsShortened: if a trace has too many steps, the snippets of a run get its last
-// steps, and the number of steps left out.
+// TestALongTraceIsShortened checks that, if a trace has too many steps, the snippets of a run
+// receive the last steps and the number of omitted steps.
 func TestALongTraceIsShortened(t *testing.T) {
 	var log strings.Builder
 	for i := range 30_000 {

@@ -81,11 +81,11 @@ func placeRare(ctx context.Context, groups []*group, rest *group, rare []*signat
 	return nil
 }
 
-// digits differ between failures of the same kind.
+// digits matches numbers, which differ between failures of the same kind.
 var digits = lazyregexp.New(`[0-9]+`)
 
 // describeCluster makes a cluster from a group. The name is a sentence with its most frequent
-// error; the keywords are words that are frequent in it and rare elsewhere.
+// error; the keywords are words that are frequent in the group and rare elsewhere.
 func describeCluster(failures []Failure, g *group, all []*signature) FailureCluster {
 	typical := g.signatures[0]
 	var members []int
@@ -162,7 +162,7 @@ func firstOf(text string) rune {
 	return first
 }
 
-// cutText cuts a text to at most that many characters.
+// cutText truncates text to at most that many characters.
 func cutText(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"

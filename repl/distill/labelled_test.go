@@ -48,8 +48,8 @@ func TestAdjustedRand(t *testing.T) {
 	}
 }
 
-// TestClustersAreTheCauses compares clusters with the known causes of failures, in the words and
-// forms of many programs. The weights of the comparison were chosen with the first file; the
+// TestClustersAreTheCauses compares clusters with the known causes of failures, in the wording and
+// formats of many programs. The weights of the comparison were chosen with the first file; the
 // second contains different causes.
 func TestClustersAreTheCauses(t *testing.T) {
 	for file, least := range map[string]float64{"labelled.jsonl": 0.85, "heldout.jsonl": 0.5} {

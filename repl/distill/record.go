@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// root names the distillation in its tree; its runs are the sub-loops.
+// root is the name of the distillation in its tree; its runs are the sub-loops.
 const root = harness.Root
 
 // take performs a step and records it as a turn, with its findings as the answer.

@@ -19,14 +19,14 @@ const (
 	longestText      = 2_000
 )
 
-// editsContract accepts any answer from which edits might be read.
+// editsContract accepts any answer that might contain edits.
 var editsContract = sync.OnceValues(func() (*schema.Contract, error) {
 	return schema.Compile(json.RawMessage(`{"type": ["array", "object"]}`))
 })
 
-// readEdits reads the edits in a model's answer. It repairs what is unambiguous: a list inside
+// readEdits reads the edits in a model's answer. It repairs unambiguous deviations: a list inside
 // an object, one edit without a list, words for numbers, other spellings. The problems name the
-// edits that were left out. The error explains why no edit could be read.
+// omitted edits. The error explains why no edit could be read.
 func readEdits(
 	answer json.RawMessage, clusters []FailureCluster,
 ) (edits []ComponentEdit, problems []string, err error) {
@@ -122,7 +122,7 @@ var otherWords = map[string]string{
 	"tool": "tool_code", "config": "configuration", "subagent": "sub_agent",
 }
 
-// pickWord returns the word of a list that a text means, or a default.
+// pickWord returns the word in a list to which text corresponds, or a default.
 func pickWord(text string, words []string, other string) string {
 	text = strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(strings.TrimSpace(text)))
 	if meant := otherWords[text]; meant != "" {
@@ -134,7 +134,8 @@ func pickWord(text string, words []string, other string) string {
 	return other
 }
 
-// readShare reads a share from 0 to 1: a number, a number above 1 in percent, or a text.
+// readShare reads a share from 0 to 1: a number, a number above 1 in percent, or a string with such
+// a number.
 func readShare(text string) float64 {
 	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	share, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)

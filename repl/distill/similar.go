@@ -82,8 +82,8 @@ func weigh(all []*signature, failures []Failure) {
 	}
 }
 
-// termsOf returns the terms of a failure with their weights. Weights of words are positive and
-// still have to be multiplied by rarity; the others are negative.
+// termsOf returns the terms of a failure with their weights. Weights of words are positive and must
+// still be multiplied by the word's rarity; other weights are negative.
 func termsOf(words []string, f *Failure) map[string]float64 {
 	terms := map[string]float64{}
 	for _, word := range words {
@@ -169,7 +169,7 @@ func groupSimilar(ctx context.Context, all []*signature) ([]*group, error) {
 		return &near[i][j]
 	}
 
-	// A chain of nearest neighbours ends at two groups that are each other's nearest.
+	// A chain of nearest neighbours ends at two groups that are nearest to each other.
 	var chain []int
 	final := make([]bool, n)
 	for start := 0; start < n; {

@@ -12,23 +12,23 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// Task is a corpus of traces of runs, some of which failed, for [RunOn].
+// Task is a corpus of traces for [RunOn], some of them of failed runs.
 type Task struct {
 	// Task holds the policy, the labels and the name. A durable run that resumes starts over,
 	// reusing the recorded answers.
 	repl.Task
 	// Corpus holds the traces: see [Parse].
 	Corpus Corpus
-	// Config holds the models and the bounds. RunOn sets Run.Open and Run.SQL. Without a model, failures are
-	// clustered by their words.
+	// Config holds the models and the bounds. RunOn sets Run.Open and Run.SQL. Without a model,
+	// failures are clustered by their words.
 	Config Config
 }
 
 // RunOn finds clusters of failures with a common cause, and proposes edits that would fix them,
 // with snippets that run in the tiers of an engine. Partial in the Outcome reports that the
 // budget ran out first. The error is a [*repl.SetupError] if the run could not begin, the
-// context's cause if the context ended, or the failure that ended the run; the Outcome then
-// holds the findings so far.
+// context's cause if the context ended, or the failure that ended the run; the Outcome then holds
+// the findings up to that point.
 func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome, err error) {
 	cfg := task.Config
 	cfg.Run.Progress = ledger.AddLabels(cfg.Run.Progress, task.Labels)
@@ -51,7 +51,7 @@ func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome,
 	return outcome, err
 }
 
-// endingOf returns how a distillation ended, as a status shared with the other loops.
+// endingOf returns the status of a distillation that ended, in the terms of all loops.
 func endingOf(ctx context.Context, outcome *Outcome, err error) ledger.Status {
 	var stopped *runlog.StoppedError
 	switch {

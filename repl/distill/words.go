@@ -17,8 +17,8 @@ const (
 	longestWord = 40    // bytes; anything longer is not a word
 )
 
-// commonKinds are kinds of errors that programs word in many ways. Two errors that match one
-// pattern are likely to share a cause, even without a common word.
+// commonKinds are kinds of errors that programs describe in many ways. Two errors that match the
+// same pattern are likely to share a cause, even without a common word.
 var commonKinds = map[string]*lazyregexp.Regexp{
 	"timeout": lazyregexp.New(`(?i)time?d?[ _-]?out\b|deadline|took (too )?long|` +
 		`no response (before|within)|did not (answer|respond)`),
@@ -42,7 +42,7 @@ var commonKinds = map[string]*lazyregexp.Regexp{
 		`service unavailable|overloaded`),
 }
 
-// commonWords reveal little about a cause.
+// commonWords are words that reveal little about a cause.
 var commonWords = wordSet(`a an and are as at be been before but by can could did do does for from
 	got had has have he her his if in into is it its may more must no not of on or our out she so
 	than that the their them then there these they this to too us was we were what when where which
@@ -57,7 +57,8 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// specifics differ between failures of one kind: addresses, paths, and words with digits.
+// specifics matches parts that differ between failures of one kind: addresses, paths, and words
+// with digits.
 var specifics = lazyregexp.New(`https?://\S+|(?:[~.\w-]*/)+[\w.@-]+|[\w.#-]*[0-9][\w.-]*`)
 
 // wordsOf returns the distinct words of an error, sorted, without those that differ between

@@ -13,14 +13,14 @@ import (
 type Budget struct {
 	// Calls bounds model calls, by loops and snippets alike.
 	Calls int64 `json:"calls"`
-	// ToolCalls bounds tool calls by snippets. Timed tools do not count.
+	// ToolCalls bounds tool calls by snippets. Calls of timed tools are not counted.
 	ToolCalls int64 `json:"tool_calls"`
 	// InputTokens and OutputTokens bound each kind of token, and Tokens bounds their sum.
 	InputTokens  int64 `json:"input_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
 	Tokens       int64 `json:"tokens"`
-	// USD bounds the cost in US dollars. Models without a price count as free, unless
-	// USD is set: then the run fails before any work.
+	// USD bounds the cost in US dollars. Models without a price are treated as free, unless USD is
+	// set: then the run fails before any work.
 	USD float64 `json:"usd"`
 	// Wall bounds the time since the run began.
 	Wall time.Duration `json:"wall_ns"`
@@ -61,7 +61,7 @@ func (b Budget) WithDefaults() Budget {
 	return b
 }
 
-// Spending counts what a call needs, or what a run has used.
+// Spending holds the amounts that a call needs or that a run has used.
 type Spending struct {
 	Calls        int64   `json:"calls"`
 	InputTokens  int64   `json:"input_tokens"`
@@ -102,8 +102,8 @@ type BudgetError struct {
 	// What names the part of the budget: "calls", "tool calls", "input tokens", "output
 	// tokens", "tokens", "US dollars" or "seconds".
 	What string
-	// Limit is the budget, Spent the part already used or reserved, and Needed the further need,
-	// all in the unit of What.
+	// Limit is the budget, Spent the part already used or reserved, and Needed the additional
+	// amount, all in the unit of What.
 	Limit, Spent, Needed float64
 }
 

@@ -24,7 +24,7 @@ const (
 	EventRetry       EventKind = "retry"      // an answer was invalid or cut; the model tries again
 	EventForesight   EventKind = "foresight"  // the expected cost of a combinator
 	EventCompaction  EventKind = "compaction" // messages were replaced by a summary
-	EventRefusal     EventKind = "refusal"    // something did not fit the budget
+	EventRefusal     EventKind = "refusal"    // a call did not fit the budget
 	EventWarning     EventKind = "warning"
 	EventWaiting     EventKind = "waiting" // a call is retried: Error is why, Elapsed since when
 	EventAnswer      EventKind = "answer"
@@ -60,7 +60,7 @@ type Event struct {
 	Limit time.Duration `json:"limit_ns,omitempty"`
 	// Labels are the labels of the run's task, for example a tenant.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Used is the use of this step, Spent the total of the run so far.
+	// Used is the spending of this step, Spent the run's total up to then.
 	Used  *Spending `json:"used,omitempty"`
 	Spent *Spending `json:"spent,omitempty"`
 	// Ran is the code of EventSnippet with its whole output, Call the sub-call of EventCall.
@@ -68,9 +68,8 @@ type Event struct {
 	// trajectory holds them.
 	Ran  *Snippet `json:"-"`
 	Call *SubCall `json:"-"`
-	// Request, Response and Err belong to EventReply and EventCall: what was sent, to which
-	// server, and what came back. Host is empty if no server was asked. They are for observers,
-	// too.
+	// Request, Response and Err belong to EventReply and EventCall: the request, its server, and
+	// the reply or error. Host is empty if no server was asked. They are also for observers.
 	Request  *llm.Request  `json:"-"`
 	Response *llm.Response `json:"-"`
 	Err      error         `json:"-"`

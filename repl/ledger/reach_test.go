@@ -24,7 +24,7 @@ func TestReachNamesEveryModelThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// unknown is a registry that knows no model.
+// unknown is a registry without any models.
 type unknown struct{}
 
 func (unknown) Resolve(string) (llm.Model, error) { return llm.Model{}, errors.New("unknown") }

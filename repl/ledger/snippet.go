@@ -13,10 +13,10 @@ type Snippet struct {
 	Language tiers.Language
 	Source   string
 	router.Result
-	// Elapsed is its duration, including waiting for sub-calls.
+	// Elapsed is the snippet's duration, including the time it waited for sub-calls.
 	Elapsed time.Duration
-	// New are the names of its new variables, in order of creation.
+	// New holds the names of the snippet's new variables, in order of creation.
 	New []string
-	// Calls are its sub-calls, in the order in which they ended.
+	// Calls holds the snippet's sub-calls, in the order in which they ended.
 	Calls []SubCall
 }

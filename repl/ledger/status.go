@@ -1,6 +1,6 @@
 package ledger
 
-// Status is how a run of a loop ended.
+// Status describes how a run of a loop ended.
 type Status string
 
 // The ways in which a run ends.
@@ -13,11 +13,11 @@ const (
 	StatusPartial Status = "partial"
 	// StatusNoAnswer: the turns ran out without an answer that meets its contract.
 	StatusNoAnswer Status = "no_answer"
-	// StatusParked: a call waits for a human decision. After that the run resumes, if it has a
-	// name.
+	// StatusParked: a call waits for a human decision. A run with a name resumes after the
+	// decision.
 	StatusParked Status = "parked"
 	// StatusCanceled: the caller ended the run.
 	StatusCanceled Status = "canceled"
-	// StatusFailed: something broke; the loop returns the error.
+	// StatusFailed: a failure ended the run; the loop returns the error.
 	StatusFailed Status = "failed"
 )

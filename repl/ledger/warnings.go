@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Warnings returns sentences about models that may not do what a run expects of them, or whose
+// Warnings returns sentences about models that might not meet the expectations of a run, or whose
 // window or price is unknown or assumed. It ignores names that cannot be resolved and empty ones.
 func Warnings(models Models, names ...string) (warnings []string) {
 	for _, w := range []struct {

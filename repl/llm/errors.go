@@ -9,7 +9,7 @@ import (
 )
 
 // Kinds of failure that callers handle. Test for them with [errors.Is]. docs/reference/models.md
-// lists all kinds; the text of a kind never changes.
+// lists all kinds; the message of a kind never changes.
 var (
 	ErrContextLength error = kind.ErrContextLength // the prompt exceeds the model's window
 	ErrRateLimited   error = kind.ErrRateLimited   // the same request may succeed later
@@ -24,16 +24,16 @@ type Error struct {
 	Model    string
 	Status   int    // the HTTP status, 0 if the server did not answer
 	Message  string // the server's message, shortened, without control characters
-	// KeyFrom is where the key comes from that the server refused: an environment variable, "the
-	// settings", or where it is stored. It is empty for other errors.
+	// KeyFrom is the origin of the key that the server refused: an environment variable, "the
+	// settings", or the place where the key is stored. It is empty for other errors.
 	KeyFrom string
-	// RetryAfter is how long the server asked to wait, or 0 if it did not ask.
+	// RetryAfter is the wait that the server requested, or 0 if it requested none.
 	RetryAfter time.Duration
 	Attempts   int
-	// Usage is an estimate of what the failed call used if part of a reply had arrived. It is
-	// zero if the call cannot have cost anything.
+	// Usage is an estimate of the tokens that the failed call used, if part of a reply had arrived.
+	// It is zero if the call cannot have cost anything.
 	Usage Usage
-	Err   error // the cause; nil if Message says it all
+	Err   error // the cause; nil if Message describes it completely
 }
 
 // Error names the provider, the model, the kind of failure and its cause.

@@ -9,7 +9,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// A function can be a provider. Anything it leaves out of the response is filled in.
+// A function can be a provider. Func fills in the fields of the response that the function leaves
+// empty.
 func ExampleFunc() {
 	echo := llm.Func(func(r llm.Request) (llm.Response, error) {
 		last := r.Messages[len(r.Messages)-1].Content

@@ -25,18 +25,18 @@ import (
 type Provider interface {
 	// Complete sends one request and waits for the whole reply.
 	//
-	// If stream is not nil, it receives the text in pieces as they arrive, always from one
+	// If stream is not nil, it receives the pieces of the text as they arrive, always from one
 	// goroutine. If a reply is interrupted after its first piece and is requested again, an empty
-	// piece signals that the text starts over. Pieces arrive as the server sends them: a value that
-	// had to be wrapped for the server is wrapped in the pieces but not in the Response.
+	// piece signals that the text starts again. Pieces are passed on unchanged: a value that was
+	// wrapped for the server is wrapped in the pieces but not in the Response.
 	//
 	// The error is an [*Error], or the cause of the context if the context ended.
 	Complete(ctx context.Context, r Request, stream func(delta string)) (Response, error)
 }
 
-// Check asks a provider whether it can serve a model: whether the server is reachable, accepts
-// the key and knows the model. It returns nil if the provider cannot tell. [Model.Facts] holds
-// what the server reports about a model that is resolved after the check.
+// Check asks a provider whether it can serve a model: whether the server is reachable, accepts the
+// key and has the model. It returns nil if the provider cannot determine this. If a model is
+// resolved after the check, its [Model.Facts] includes what the server reported.
 func Check(ctx context.Context, p Provider, model string) error {
 	if c, ok := p.(interface {
 		Check(ctx context.Context, model string) error
@@ -48,8 +48,8 @@ func Check(ctx context.Context, p Provider, model string) error {
 }
 
 // Func is a provider made from a Go function. It checks each request, and fills in what the
-// function leaves out of the response: the name of the model, the finish reason and an estimate
-// of the usage. It gives a finish reason of a server in the words of this package. If the reason
+// function leaves out of the response: the name of the model, the finish reason and an estimate of
+// the usage. It translates a server's finish reason to the terms of this package. If the reason
 // means that the server failed, such as "error", the call is an [*Error] of the kind [ErrServer].
 type Func func(Request) (Response, error)
 

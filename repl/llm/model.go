@@ -1,10 +1,10 @@
 package llm
 
-// Model is a resolved name: the provider to call, its name for the model, and what is
-// known about the model.
+// Model is a resolved name: the provider to call, its name for the model, and the known facts about
+// the model.
 type Model struct {
-	Name     string // in full: "openai/gpt-5"
-	ID       string // the provider's name for it: "gpt-5". It goes into Request.Model.
+	Name     string // the full name: "openai/gpt-5"
+	ID       string // the provider's name for the model: "gpt-5"; the value for Request.Model
 	Provider Provider
 	Facts    Facts
 }
@@ -15,11 +15,11 @@ type Facts struct {
 	Price     *Price `json:"price,omitempty"`
 	Window    int64  `json:"window,omitempty"`     // tokens of prompt and reply together
 	MaxOutput int64  `json:"max_output,omitempty"` // tokens of a reply
-	// Unlisted reports that the model is missing from the server's list of models. It may be
-	// usable all the same.
+	// Unlisted reports that the model is missing from the server's list of models. It may
+	// nevertheless be usable.
 	Unlisted bool `json:"unlisted,omitempty"`
-	// Local reports that the model runs on a machine of the user. Where no source has a price, the
-	// registry then takes it to be 0.
+	// Local reports that the model runs on a machine of the user. If no source has a price, the
+	// registry then assumes a price of 0.
 	Local bool `json:"local,omitempty"`
 }
 

@@ -35,23 +35,23 @@ type Image struct {
 // Request is one prompt. The zero value of an optional field leaves the choice to the
 // server.
 type Request struct {
-	Model    string    `json:"model,omitempty"` // the provider's name for it, without the provider
+	Model    string    `json:"model,omitempty"` // the provider's name for the model
 	Messages []Message `json:"messages"`
 
-	// Schema is the JSON Schema of the reply, or nil for free text. A server that can enforce it
-	// does; for others the schema becomes part of the prompt. Either way, the caller must check
-	// the reply.
+	// Schema is the JSON Schema of the reply, or nil for free text. A server that can enforce the
+	// schema does so; for others it becomes part of the prompt. In both cases, the caller must
+	// check the reply.
 	Schema json.RawMessage `json:"schema,omitempty"`
 	// SchemaName consists of letters, digits, - and _; it is "reply" if empty.
 	SchemaName string `json:"schema_name,omitempty"`
 
 	// Tools are functions that the model may ask to call: objects with "name", "description" and
-	// "parameters", a JSON Schema. Servers that cannot take them get the request without them. A
-	// reply with calls has the Text {"calls": [{"name": …, "arguments": …}], "answer": …}, with the
-	// arguments of each call as a string and the reply's own text as answer.
+	// "parameters", a JSON Schema. Servers that do not support tools receive the request without
+	// them. A reply with calls has the Text {"calls": [{"name": …, "arguments": …}], "answer": …},
+	// with the arguments of each call as a string and the reply's text as the answer.
 	Tools []json.RawMessage `json:"tools,omitempty"`
-	// OneCall asks for at most one call of Tools. Of the calls of a model that makes several anyway,
-	// the reply has the first.
+	// OneCall requests at most one call of Tools. If a model makes several anyway, the reply
+	// contains the first.
 	OneCall bool `json:"one_call,omitempty"`
 
 	MaxTokens int `json:"max_tokens,omitempty"` // limit of the reply; 0 is the provider's default
@@ -63,7 +63,7 @@ type Request struct {
 	// numbers. The fields for replies have no effect, except ExtraBody.
 	Embed bool `json:"embed,omitempty"`
 
-	// Metadata is for scripts, call logs and other logs. It is never sent.
+	// Metadata is for scripts, call logs and other logs. It is never sent to a server.
 	Metadata Metadata `json:"-"`
 }
 
@@ -73,7 +73,7 @@ type Sampling struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
 	Seed        *int64   `json:"seed,omitempty"`
-	// ReasoningEffort is a word that the model knows, such as "low".
+	// ReasoningEffort is a level that the model accepts, such as "low".
 	ReasoningEffort string `json:"reasoning_effort,omitempty"`
 	// ExtraBody is a JSON object whose members are added to the request's body.
 	ExtraBody json.RawMessage `json:"extra_body,omitempty"`
@@ -87,7 +87,7 @@ type Metadata struct {
 	Slot    int    `json:"slot,omitempty"`    // the index in a fan-out, from 0
 }
 
-// validate returns an error of the kind "bad request" if no server could answer.
+// validate returns an error of the kind "bad request" if no server could answer the request.
 func (r Request) validate() error {
 	if err := r.findMistake(); err != nil {
 		return &Error{Kind: kind.ErrBadRequest, Model: r.Model, Err: err}

@@ -10,16 +10,16 @@ type Usage struct {
 	OutputTokens     int64 `json:"output_tokens" yaml:"output_tokens"`
 	CachedTokens     int64 `json:"cached_tokens" yaml:"cached_tokens"`           // read from cache
 	CacheWriteTokens int64 `json:"cache_write_tokens" yaml:"cache_write_tokens"` // written to cache
-	ReasoningTokens  int64 `json:"reasoning_tokens" yaml:"reasoning_tokens"`     // not shown
+	ReasoningTokens  int64 `json:"reasoning_tokens" yaml:"reasoning_tokens"`     // not in the text
 	// USD is the cost of the call that the server reported, in US dollars; 0 if it reported
 	// none.
 	USD float64 `json:"usd,omitempty" yaml:"usd"`
-	// Estimated is true if the server reported no plausible numbers and these were derived from
-	// the texts.
+	// Estimated is true if the server reported no plausible numbers, so that these numbers were
+	// derived from the messages and the reply.
 	Estimated bool `json:"estimated,omitempty" yaml:"estimated"`
 }
 
-// estimateUsage estimates what a call used from its texts.
+// estimateUsage estimates the usage of a call from its messages and its reply.
 func estimateUsage(r Request, text string) Usage {
 	images, messages := 0, make([]string, len(r.Messages))
 	for i, m := range r.Messages {

@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// content is the selection of messages of model calls that are sent.
+// content selects the messages of model calls that are exported.
 type content int
 
 const (
@@ -53,7 +53,7 @@ type part struct {
 	Content string `json:"content"`
 }
 
-// part returns a text as a part of a message.
+// part returns a string as a part of a message.
 func (o *Observer) part(text string) part {
 	return part{"text", texts.Truncate(o.clean(text), o.cfg.MaxText)}
 }
@@ -68,7 +68,7 @@ func (o *Observer) call(l *loop, e ledger.Event) {
 	if provider != "" {
 		attributes = append(attributes, attribute.String(genProvider, o.name(provider)))
 	}
-	if o.cfg.To == Opik { // which does not know the newer name yet
+	if o.cfg.To == Opik { // which does not support the newer name yet
 		attributes = append(attributes, attribute.String(genSystem, o.name(provider)))
 	}
 	if e.Agent != "" {
@@ -114,7 +114,7 @@ func splitModel(e ledger.Event) (provider, model string) {
 	return provider, model
 }
 
-// asked returns the attributes of a request.
+// asked returns the attributes of a call's request.
 func (o *Observer) asked(e ledger.Event) []attribute.KeyValue {
 	var all []attribute.KeyValue
 	if e.Host != "" {
@@ -144,7 +144,7 @@ func (o *Observer) asked(e ledger.Event) []attribute.KeyValue {
 	return all
 }
 
-// answered returns the attributes of a response.
+// answered returns the attributes of a call's response.
 func (o *Observer) answered(e ledger.Event) []attribute.KeyValue {
 	var all []attribute.KeyValue
 	if e.Status != "" {
@@ -176,7 +176,7 @@ func (o *Observer) answered(e ledger.Event) []attribute.KeyValue {
 	return all
 }
 
-// messages returns the sent part of a call's conversation.
+// messages returns the exported part of a call's conversation.
 func (o *Observer) messages(e ledger.Event) []attribute.KeyValue {
 	if o.captured == noContent {
 		return nil
@@ -196,7 +196,7 @@ func (o *Observer) messages(e ledger.Event) []attribute.KeyValue {
 	return all
 }
 
-// conversationOf returns the messages of a request, and its system instructions apart.
+// conversationOf returns the messages of a request and, separately, its system instructions.
 func (o *Observer) conversationOf(given []llm.Message) []attribute.KeyValue {
 	system, sent := []part{}, []message{}
 	for _, m := range given {
@@ -234,7 +234,7 @@ func finishOf(e ledger.Event) string {
 	return e.Status
 }
 
-// conversation returns the attributes of the conversation that the run belongs to.
+// conversation returns the attributes of the conversation to which the run belongs.
 func (o *Observer) conversation() []attribute.KeyValue {
 	if o.cfg.Conversation == "" {
 		return nil
@@ -259,7 +259,7 @@ func (o *Observer) used(s *ledger.Spending) []attribute.KeyValue {
 		attribute.Int64(genOutputTokens, s.OutputTokens),
 		attribute.Float64(costUSD, s.USD),
 	}
-	if o.cfg.To != Opik && s.Unpriced == 0 { // Opik takes whole numbers only for the usage
+	if o.cfg.To != Opik && s.Unpriced == 0 { // Opik accepts only whole numbers for the usage
 		all = append(all, attribute.Float64(genCost, s.USD))
 	}
 	return all
@@ -284,7 +284,7 @@ func errorTypeOf(err error) string {
 	return otherError
 }
 
-// record keeps a sub-call for the metadata.
+// record adds a sub-call to the metadata.
 func (o *Observer) record(l *loop, c *ledger.SubCall) {
 	if l.calls++; len(l.records) >= maxRecords {
 		return
@@ -300,7 +300,7 @@ func (o *Observer) record(l *loop, c *ledger.SubCall) {
 
 func jsonOf(key string, v any) attribute.KeyValue {
 	data, err := json.Marshal(v)
-	if err != nil { // texts and numbers always encode
+	if err != nil { // strings and numbers always encode
 		return attribute.String(key, err.Error())
 	}
 	return attribute.String(key, string(data))

@@ -21,8 +21,8 @@ service:
   pipelines: {traces: {receivers: [otlp], exporters: [otlp_http]}}
 `
 
-// TestACollectorTakesTheSpans sends the spans through a real OpenTelemetry Collector. The
-// command make otelcol builds it, which takes minutes.
+// TestACollectorTakesTheSpans checks that a real OpenTelemetry Collector accepts and forwards the
+// spans. The command make otelcol builds it, which takes minutes.
 func TestACollectorTakesTheSpans(t *testing.T) {
 	program := os.Getenv("RLM_OTELCOL")
 	if program == "" {

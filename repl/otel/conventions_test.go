@@ -68,7 +68,7 @@ func asked(o *otel.Observer) {
 	})
 }
 
-// observed returns the attributes of the spans of asked, by span name.
+// observed returns the attributes of the spans that asked produces, by span name.
 func observed(t *testing.T, cfg otel.Config, variables map[string]string) map[string]map[string]string {
 	t.Helper()
 	r := listen(t)
@@ -101,7 +101,8 @@ func observed(t *testing.T, cfg otel.Config, variables map[string]string) map[st
 	return all
 }
 
-// check compares some attributes of a span. An empty value means that the attribute is absent.
+// check compares the wanted attributes of a span. An empty value means that the attribute is
+// absent.
 func check(t *testing.T, got, want map[string]string) {
 	t.Helper()
 	for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -200,7 +201,8 @@ func TestLongConversationsAreCut(t *testing.T) {
 	}
 }
 
-// TestOpikShowsItsFields: Opik treats attributes that it does not know as parts of the input.
+// TestOpikShowsItsFields checks the names of attributes for Opik, which treats unknown attributes
+// as parts of the input.
 //
 // Source 000, repl/otel/names.go: RROpikStep logs RR traces to Opik.
 func TestOpikShowsItsFields(t *testing.T) {

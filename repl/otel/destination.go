@@ -19,7 +19,7 @@ type Destination string
 
 // The destinations.
 const (
-	// none is the same as no destination.
+	// none means that there is no destination, as an empty name does.
 	none Destination = "none"
 	// OTLP is a collector. OpenTelemetry's library reads its address and headers from the
 	// environment of the process: OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS and

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl/otel"
 )
 
-// arrives runs a little under an environment and returns the requests that arrived.
+// arrives sends a few events under an environment and returns the requests that arrived.
 func arrives(
 	t *testing.T, r *receiver, cfg otel.Config, variables map[string]string,
 ) []*http.Request {
@@ -35,7 +35,7 @@ func arrives(
 	return r.requests
 }
 
-// TestEnvironmentVariables:
+// TestEnvironmentVariables checks where spans are sent under various environments.
 //
 // Source 000, repl/otel/destination.go: OPIK_API_KEY, OPIK_WORKSPACE, OPIK_URL_OVERRIDE,
 // OPIK_DISABLED=true and OPIK_ENABLED=false.
@@ -48,7 +48,7 @@ func TestEnvironmentVariables(t *testing.T) {
 		to        otel.Destination
 		project   string
 		variables func(url string) map[string]string
-		path      string            // empty: nothing may arrive
+		path      string            // empty: nothing must arrive
 		headers   map[string]string // headers of the request; an empty value means absent
 	}{
 		{

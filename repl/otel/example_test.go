@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/repl/otel"
 )
 
-// An environment that turns OpenTelemetry off needs no other code: the observer is nil,
-// and a nil observer does nothing.
+// The code is the same if the environment turns OpenTelemetry off: New returns nil, and a nil
+// observer does nothing.
 func ExampleNew() {
 	observer, err := otel.New(context.Background(), otel.Config{
 		To:   otel.OTLP,

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// kind is a kind of loop. It names the spans.
+// kind is a kind of loop. It determines the names of the spans.
 type kind struct {
 	run       string // the span of the loop
 	iteration string // the span of a turn, before its number
 	first     int    // the number of the first turn's span
-	sub       *kind  // the kind of its sub-loops; nil for the same kind
+	sub       *kind  // the kind of the sub-loops; nil for the same kind
 }
 
 // runKind is the kind of `rlm ask`.
@@ -26,12 +26,12 @@ var kinds = map[string]*kind{
 	"run":       &runKind,
 	"reflect":   {run: "rr_reflect", iteration: "rr_iteration_"},
 	"reflexion": {run: "reflexion_run", iteration: "reflexion_iteration_", first: 1},
-	// A workflow has a sub-loop for each node, and the iterations of the loops in it.
+	// A workflow has a sub-loop for each node, and iterations for the loops in it.
 	"workflow": {
 		run: "workflow_run", iteration: "workflow_iteration_", first: 1,
 		sub: &kind{run: "workflow_node", iteration: "workflow_iteration_", first: 1},
 	},
-	// Distill has two iterations, clusters and edits, with their runs below them.
+	// Distill has two iterations, clusters and edits, and their runs are child spans.
 	"distill": {run: "distill_run", iteration: "distill_step_", first: 1, sub: &runKind},
 }
 

@@ -67,8 +67,8 @@ func (r *receiver) outline(t *testing.T) string {
 	return b.String()
 }
 
-// TestEachLoopIsOneTrace runs the loops themselves: their events become one trace, with a span
-// for each iteration and node, and the calls below.
+// TestEachLoopIsOneTrace runs each loop and checks that its events become one trace, with a span
+// for each iteration and node, and child spans for the calls.
 func TestEachLoopIsOneTrace(t *testing.T) {
 	shared, err := engine.New(engine.Options{CacheDir: testcache.Dir()})
 	if err != nil {

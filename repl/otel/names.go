@@ -7,9 +7,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// The names of attributes. Those that begin with gen_ai come from version 1.38 of
-// OpenTelemetry's semantic conventions for generative AI. The conventions may change, so no
-// other file contains these names.
+// The names of attributes. Those that begin with gen_ai are from version 1.38 of OpenTelemetry's
+// semantic conventions for generative AI. The conventions may change, so no other file contains
+// these names.
 const (
 	genOperation    = "gen_ai.operation.name"
 	genProvider     = "gen_ai.provider.name"
@@ -49,7 +49,7 @@ const (
 	errorType     = "error.type"
 )
 
-// The names of conversations in Langfuse and Phoenix, and in Opik.
+// The names of the conversation's ID in Langfuse and Phoenix, and in Opik.
 const (
 	sessionID = "session.id"
 	threadID  = "thread_id"
@@ -61,7 +61,7 @@ var providerNames = map[string]string{
 	"mistral": "mistral_ai", "vertex": "gcp.vertex_ai", "xai": "x_ai",
 }
 
-// The texts that viewers show as input and output, as defined by OpenInference.
+// The attributes that viewers show as input and output, as defined by OpenInference.
 const (
 	inputValue  = "input.value"
 	outputValue = "output.value"
@@ -80,33 +80,33 @@ const (
 // The attributes of a run or one of its loops.
 const (
 	totalIterations   = "total_iterations"
-	subagentCallCount = "subagent_call_count" // only if there were any
+	subagentCallCount = "subagent_call_count" // only if there were sub-calls
 	subagentCalls     = "subagent_calls"      // JSON, a list
 	iterationNumber   = "iteration"
 	terminated        = "terminated" // whether the iteration gave the answer
 	label             = "rlm.label." // prefix of the labels of the run's task
 	loopNode          = "rlm.node"   // the loop's place in the tree, "0" for the root
 	loopStatus        = "rlm.status"
-	purpose           = "rlm.purpose" // what a model call was for
+	purpose           = "rlm.purpose" // the purpose of a model call
 	mode              = "rlm.mode"    // the mode of ask_llm
 	costUSD           = "rlm.cost_usd"
 	totalInputTokens  = "rlm.total_input_tokens"
 	totalOutputTokens = "rlm.total_output_tokens"
 	totalUSD          = "rlm.total_cost_usd"
-	reason            = "rlm.reason" // why a run that did not fail ended
+	reason            = "rlm.reason" // the reason why a run that did not fail ended
 	errorText         = "error.message"
 )
 
-// opikMetadata is the prefix of names that Opik shows as metadata. Names that it does not know
-// become parts of the input.
+// opikMetadata is the prefix of names that Opik shows as metadata. Opik treats attributes with
+// unknown names as parts of the input.
 const opikMetadata = "opik.metadata."
 
-// opikNames maps names to those of Opik's input and output.
+// opikNames maps names of attributes to the names of Opik's input and output fields.
 var opikNames = map[string]string{
 	snippetCode: "input.code", snippetStdout: "output.stdout", snippetStderr: "output.stderr",
 }
 
-// opikKnows are the prefixes of names that Opik understands.
+// opikKnows holds the prefixes of names that Opik understands.
 var opikKnows = []string{"gen_ai.", "input.", "output.", "error.", "server.", threadID, "opik."}
 
 // named renames attributes for the destination.

@@ -32,11 +32,11 @@ type Config struct {
 	// Conversation names the conversation that the runs belong to, such as a session. Empty
 	// means none.
 	Conversation string
-	// AllowHTTP allows Opik's key to go unencrypted to another host.
+	// AllowHTTP allows Opik's key to be sent unencrypted to another host.
 	AllowHTTP bool
-	// Secrets are removed from all texts, as are the exporter's keys.
+	// Secrets are removed from all exported strings, as are the exporter's keys.
 	Secrets []llm.Secret
-	// MaxText bounds each text, in characters. Zero is 4,000.
+	// MaxText bounds each exported string, in characters. Zero means 4,000.
 	MaxText int
 	// Log receives export errors, from another goroutine. Nil drops them.
 	Log func(error)
@@ -45,7 +45,7 @@ type Config struct {
 }
 
 const (
-	// defaultText bounds a text attribute, in characters.
+	// defaultText bounds a string attribute, in characters.
 	defaultText = 4_000
 	// defaultFlush bounds Flush and Close if their context has no deadline.
 	defaultFlush = 10 * time.Second
@@ -64,10 +64,11 @@ const (
 type Observer struct {
 	cfg  Config
 	root *kind
-	// captured selects the messages of model calls that are sent.
+	// captured selects the messages of model calls that are exported.
 	captured content
 	hidden   []llm.Secret
-	// The processor is shut down separately: out of time, its provider would leave it running.
+	// The processor is shut down separately, because a provider that runs out of time leaves it
+	// running.
 	processor sdk.SpanProcessor
 	exporter  *logged
 	tracer    trace.Tracer
@@ -76,8 +77,9 @@ type Observer struct {
 	loops map[string]*loop // the running loops, by node
 }
 
-// New returns an observer. It returns nil if there is no destination or the environment turns
-// the export off. An error concerns the configuration. Log receives the server's errors later.
+// New returns an observer. It returns nil if there is no destination or the environment turns the
+// export off. An error means that the configuration is invalid. Errors of the server go to Log
+// later.
 func New(ctx context.Context, cfg Config) (*Observer, error) {
 	if cfg.Env == nil {
 		cfg.Env = func(string) string { return "" }
@@ -139,7 +141,7 @@ type logged struct {
 	report func(error)
 }
 
-// ExportSpans sends spans. It returns no error: the library would print it.
+// ExportSpans sends spans. It returns no error, because the library would print it.
 func (l *logged) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if err := l.SpanExporter.ExportSpans(ctx, spans); err != nil {
 		l.report(fmt.Errorf("cannot export %d spans: %w", len(spans), err))
@@ -154,16 +156,16 @@ func (o *Observer) report(err error) {
 	}
 }
 
-// text returns an attribute with a text.
+// text returns a string attribute, truncated and without secrets.
 func (o *Observer) text(key, text string) attribute.KeyValue {
 	return attribute.String(key, texts.Truncate(o.clean(text), o.cfg.MaxText))
 }
 
-// name returns a short, clean text, such as the name of a model.
+// name returns a short string without secrets, such as the name of a model.
 func (o *Observer) name(text string) string { return texts.Truncate(o.clean(text), maxName) }
 
-// flush sends the finished spans, and waits until each was sent or failed. It gives up at the
-// context's deadline, or after 10 seconds if the context has none.
+// flush sends the finished spans, and waits until each has been sent or has failed. It gives up at
+// the context's deadline, or after 10 seconds if the context has none.
 func (o *Observer) flush(ctx context.Context) error {
 	if o == nil {
 		return nil
@@ -197,7 +199,8 @@ func (o *Observer) Close(ctx context.Context) error {
 	return err
 }
 
-// addDeadline returns a context that ends at its deadline, or after defaultFlush.
+// addDeadline returns a context that ends at the deadline of ctx, or after defaultFlush if ctx has
+// none.
 func addDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)

@@ -33,7 +33,7 @@ type receiver struct {
 	resource map[string]string
 	requests []*http.Request
 	raw      strings.Builder
-	status   int // of its answers; 200 if it is 0
+	status   int // status code of its responses; 0 means 200
 }
 
 func listen(t *testing.T) *receiver {
@@ -82,7 +82,7 @@ func (r *receiver) span(t *testing.T, name string) *otlp.Span {
 	return found
 }
 
-// everything returns all that arrived, as one text.
+// everything returns all data that arrived, as one string.
 func (r *receiver) everything() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,7 +205,7 @@ func reflected(o *otel.Observer) {
 	})
 }
 
-// TestTraceHierarchy:
+// TestTraceHierarchy checks the tree of spans and their attributes.
 //
 // Source 000, repl/otel/spans.go: Creates one trace per RR invocation with child spans per
 // iteration: rr_reflect above rr_iteration_0 with code, stdout, stderr.
@@ -259,7 +259,7 @@ func TestTraceHierarchy(t *testing.T) {
 	closed(t, o)
 }
 
-// TestMetadata:
+// TestMetadata checks the metadata on the span of a run.
 //
 // Source 000, repl/otel/spans.go: Parent trace metadata includes total_iterations, and
 // subagent_call_count and subagent_calls only when sub-agent calls exist.
@@ -286,7 +286,7 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 
-	// Without sub-calls they are not mentioned.
+	// Without sub-calls, the metadata does not mention them.
 	r = listen(t)
 	o = r.observe(t, otel.Config{Loop: "reflect"})
 	o.Event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0"})
@@ -352,7 +352,7 @@ func TestSubLoopsAreBelowTheIterationThatStartedThem(t *testing.T) {
 	o.Event(ledger.Event{Kind: ledger.EventLoopStarted, Node: "0.1", Depth: 1, Text: "part"})
 	o.Event(ledger.Event{Kind: ledger.EventTurnStarted, Node: "0.1", Depth: 1, Turn: 7})
 	o.Event(ledger.Event{Kind: ledger.EventLoopEnded, Node: "0.1", Depth: 1, Status: "answered"})
-	// The second sub-loop never ends by itself.
+	// The second sub-loop has no event for its end.
 	o.Event(ledger.Event{Kind: ledger.EventLoopStarted, Node: "0.2", Depth: 1})
 	o.Event(ledger.Event{
 		Kind: ledger.EventRunEnded, Node: "0", Status: "partial",
@@ -434,7 +434,7 @@ func TestHostileTextsAreBoundedAndWithoutSecrets(t *testing.T) {
 	}
 }
 
-// TestExportFailingIsLoggedAndEndsNothing:
+// TestExportFailingIsLoggedAndEndsNothing checks that a failed export does not end a run.
 //
 // Source 000, repl/otel/otel.go: Gracefully degrades to a no-op.
 func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
@@ -474,7 +474,7 @@ func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
 	}
 }
 
-// TestFlushAndCloseEndWithTheirContext:
+// TestFlushAndCloseEndWithTheirContext checks both with a server that does not answer.
 //
 // Source 000, repl/otel/otel.go: flush() drains buffered traces before the process exits.
 func TestFlushAndCloseEndWithTheirContext(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// clean returns a text as valid UTF-8 without secrets.
+// clean returns text as valid UTF-8 without secrets.
 func (o *Observer) clean(text string) string {
 	for _, secret := range o.hidden {
 		if value := secret.Reveal(); value != "" {
@@ -17,7 +17,7 @@ func (o *Observer) clean(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// secrets returns the texts that no attribute or message may contain: the caller's secrets and
+// secrets returns the strings that no attribute or message may contain: the caller's secrets and
 // the exporter's credentials.
 func (c *Config) secrets() []llm.Secret {
 	all := append([]llm.Secret{}, c.Secrets...)

@@ -27,7 +27,7 @@ type loop struct {
 	turn     trace.Span // nil before the first iteration
 	turnCtx  context.Context
 	snippets int // snippets in the turn
-	// read is the code and wrote the output of the turn.
+	// read is the turn's code, and wrote its output.
 	read, wrote string
 	about       string // the loop's question
 
@@ -50,8 +50,8 @@ const (
 	maxRecords = 100
 	// maxRecordText bounds the question of a sub-call, in characters.
 	maxRecordText = 300
-	// maxSnippets bounds the snippets of an iteration that attributes describe. A span has at
-	// most 128 attributes.
+	// maxSnippets bounds the snippets of an iteration that have attributes. A span has at most 128
+	// attributes.
 	maxSnippets = 16
 )
 
@@ -130,7 +130,7 @@ func (l *loop) place() context.Context {
 	return l.ctx
 }
 
-// begin starts the span of a run or a sub-loop. It ends an earlier run that did not end.
+// begin starts the span of a run or a sub-loop. It first ends an earlier run that is still open.
 func (o *Observer) begin(parent context.Context, e ledger.Event, kind *kind) {
 	if old := o.loops[e.Node]; old != nil {
 		o.end(old, ledger.Event{Time: e.Time, Node: e.Node})
@@ -157,7 +157,7 @@ func (o *Observer) iteration(l *loop, e ledger.Event) {
 	l.endTurn(e.Time)
 	l.iterations++
 	l.snippets, l.read, l.wrote = 0, "", ""
-	number := e.Turn - 1 + l.kind.first // loops count turns from 1
+	number := e.Turn - 1 + l.kind.first // events count turns from 1
 	l.turnCtx, l.turn = o.tracer.Start(
 		l.ctx,
 		l.kind.iteration+strconv.Itoa(number),
@@ -210,13 +210,13 @@ func (o *Observer) snippet(l *loop, e ledger.Event) {
 	attributes = append(attributes, o.text(snippetCode+suffix, code),
 		o.text(snippetStdout+suffix, stdout), o.text(snippetStderr+suffix, stderr))
 	l.read, l.wrote = join(l.read, code), join(l.wrote, stdout+stderr)
-	if l.turn != nil { // the texts that viewers show for an iteration
+	if l.turn != nil { // the values that viewers show for an iteration
 		attributes = append(attributes, o.text(inputValue, l.read), o.text(outputValue, l.wrote))
 	}
 	l.current().SetAttributes(o.named(attributes)...)
 }
 
-// join joins the texts of two snippets.
+// join joins the code or the output of two snippets.
 func join(before, text string) string {
 	if before == "" || text == "" {
 		return before + text
@@ -224,7 +224,7 @@ func join(before, text string) string {
 	return before + "\n" + text
 }
 
-// happened returns the attributes of an event on a span.
+// happened returns the attributes of an event that is added to a span.
 func (o *Observer) happened(e ledger.Event) []attribute.KeyValue {
 	var all []attribute.KeyValue
 	for _, part := range []struct{ key, text string }{
@@ -249,7 +249,7 @@ func (o *Observer) failed(span trace.Span, text, kind string) {
 	}
 }
 
-// broken are the ways for a run to end that count as errors. Other endings may also have a
+// broken holds the statuses that mark a span as failed. Runs with another status may also have a
 // reason.
 var broken = []string{"failed", "canceled", "broken"}
 

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// BenchmarkReflection runs a whole reflection of five iterations with a scripted model: it
-// measures the loop and its sandbox without the models.
+// BenchmarkReflection measures a whole reflection of five iterations with a scripted model, that
+// is, the loop and its sandbox.
 func BenchmarkReflection(b *testing.B) {
 	once := func() {
 		m := &models{script: []string{
@@ -21,13 +21,13 @@ func BenchmarkReflection(b *testing.B) {
 			b.Fatal(outcome, err)
 		}
 	}
-	once() // compiles
+	once() // compiles the sandbox
 	for b.Loop() {
 		once()
 	}
 }
 
-// BenchmarkParseOutput reads an analysis of a common size.
+// BenchmarkParseOutput measures reading an analysis of a common size.
 func BenchmarkParseOutput(b *testing.B) {
 	value, err := json.Marshal(map[string]any{
 		"reasoning": strings.Repeat("word ", 1_000),

@@ -34,8 +34,8 @@ type Config struct {
 	Open repl.Opener
 	// Limits bound each snippet. Timeout replaces their Wall.
 	Limits tiers.Limits
-	// Timeout bounds the time of a snippet, by default 30 seconds. Waiting for models
-	// does not count.
+	// Timeout bounds the time of a snippet, by default 30 seconds. Time spent waiting for models is
+	// excluded.
 	Timeout time.Duration
 	// Deterministic makes clocks and randomness in snippets repeatable.
 	Deterministic bool
@@ -61,18 +61,18 @@ type Config struct {
 
 	// NoLLMQuery removes llm_query, and the functions built on it, from the sandbox.
 	NoLLMQuery bool
-	// NoSubagent makes ask_llm, and llm_query with it, answer that it is disabled.
+	// NoSubagent makes ask_llm and llm_query answer that they are disabled.
 	NoSubagent bool
 	// SubagentMaxTokens bounds the tokens of a helper's reply, by default 8192;
 	// SubagentTemperature is its temperature, by default 0.3.
 	SubagentMaxTokens   int
 	SubagentTemperature *float64
-	// SubagentSystemPrompt is the helper's system prompt in modes other than "analysis"
-	// and "deep_dive"; the default is that of "analysis".
+	// SubagentSystemPrompt is the helper's system prompt in modes other than "analysis" and
+	// "deep_dive"; by default, the prompt of "analysis".
 	SubagentSystemPrompt string
 
-	// NoSynthesis gives up at the end of the iterations instead of asking once more
-	// for the best assessment so far.
+	// NoSynthesis ends the run when the iterations run out, instead of asking once more for the
+	// best assessment.
 	NoSynthesis bool
 
 	// Trace is the folder for the record; empty for none. It must not hold a record yet.

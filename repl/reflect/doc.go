@@ -1,5 +1,5 @@
 // Package reflect is the Recursive Reflector: a loop in which a model explores the trace of an
-// agent's work with snippets, asks helpers about parts of it, and submits lessons from it.
+// agent's work with snippets, asks helpers about parts of the trace, and submits the lessons.
 //
 //	subject, err := reflect.ParseTrace(data, "auto")
 //	outcome, err := reflect.Run(ctx, reflect.Config{

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// synthesisPurpose is the purpose of the call for the best assessment.
+// synthesisPurpose is the purpose of the call that asks for the best assessment.
 const synthesisPurpose = "synthesis"
 
 // callsForSynthesis returns how many calls are reserved for the synthesis.
@@ -22,8 +22,8 @@ func (c *Config) callsForSynthesis() int64 {
 	return 1
 }
 
-// usedUp returns the part of the budget that allows the synthesis but no further iteration, or
-// nil.
+// usedUp returns an error for a part of the budget that allows the synthesis but no further
+// iteration, or nil.
 func (l *loop) usedUp() *ledger.BudgetError {
 	book := l.caller.Ledger
 	switch {
@@ -58,8 +58,8 @@ func (l *loop) conclude(
 	return outcome, err
 }
 
-// synthesize asks once for the best assessment when something is used up. If that fails, the
-// reflection ends without an analysis, and the reason names the failure.
+// synthesize asks once for the best assessment when the iterations or a budget is used up. If that
+// fails, the reflection ends without an analysis, and the reason names the failure.
 func (l *loop) synthesize(ctx context.Context, it iteration, reason string) (Outcome, error) {
 	outcome := Outcome{Status: ledger.StatusNoAnswer, Reason: reason}
 	if l.cfg.NoSynthesis {
@@ -83,8 +83,8 @@ func (l *loop) synthesize(ctx context.Context, it iteration, reason string) (Out
 	return outcome, nil
 }
 
-// requestAssessment asks for one more reply and returns its analysis. The code runs in a
-// fresh session, free of earlier failures.
+// requestAssessment asks for one more reply and returns its analysis. The reply's code runs in a
+// fresh session, unaffected by earlier failures.
 func (l *loop) requestAssessment(ctx context.Context, it iteration) (output Analysis, err error) {
 	begun := time.Now()
 	it.sent = conversation.AppendUser(
@@ -123,8 +123,8 @@ func (l *loop) requestAssessment(ctx context.Context, it iteration) (output Anal
 	return output, err
 }
 
-// renewSession replaces the session with a fresh one. The output of earlier turns stays known: the
-// assessment may rest on it.
+// renewSession replaces the session with a fresh one. The executor keeps the output of earlier
+// turns, because the assessment may refer to it.
 func (l *loop) renewSession(ctx context.Context) error {
 	fresh, err := l.open(ctx)
 	if err != nil {
@@ -153,8 +153,8 @@ func (l *loop) finish(outcome *Outcome) error {
 	return errors.Join(err, outcome.Output.add(rawTrace, l.record(timedOut)))
 }
 
-// describeTimeout returns the output of a reflection without an analysis. It only states whether
-// the agent's answer matches the expected one.
+// describeTimeout returns the output of a reflection without an analysis. The output only states
+// whether the agent's answer matches the expected one.
 func (l *loop) describeTimeout(reason string) Analysis {
 	verdict := "There is no ground truth to compare the agent's answer with."
 	if truth := l.subject.GroundTruth; truth != nil && strings.TrimSpace(*truth) != "" {

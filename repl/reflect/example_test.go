@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// script returns a model that looks, builds its result over two replies, and submits it.
+// script returns a model that looks at the trace, builds its result in two blocks, and submits it.
 func script() (llm.Provider, error) {
 	replies := []string{
 		"```python\nprint(trace.summary())\nprint(trace.to_markdown())\n```",
@@ -35,7 +35,7 @@ func (o one) Resolve(name string) (llm.Model, error) {
 	return llm.Model{Name: name, ID: name, Provider: o.Provider}, nil
 }
 
-// A reflector in place of one that only reads: the same inputs, the same output.
+// A reflector explores a trace with snippets, then submits a lesson.
 func ExampleRun() {
 	model, err := script()
 	if err != nil {

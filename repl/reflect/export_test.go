@@ -3,7 +3,7 @@ package reflect
 // DefaultPromptTemplate is the first message of a reflection.
 var DefaultPromptTemplate = defaultPromptTemplate
 
-// PromptVariables returns the names that a prompt template has in braces.
+// PromptVariables returns the names in braces that a prompt template must contain.
 var PromptVariables = promptVariables
 
 // The record of a reflection, which every analysis contains as "rr_trace".

@@ -28,8 +28,8 @@ const (
 		"your code executes successfully."
 )
 
-// TestGuardPrematureFinal: an analysis of the first iteration is rejected in every form; an
-// analysis of a later iteration is accepted.
+// TestGuardPrematureFinal checks that an analysis of the first iteration is rejected in every form,
+// and that an analysis of a later iteration is accepted.
 //
 // Source 000, repl/reflect/steps.go: If FINAL() is called on the first iteration, it is
 // rejected.
@@ -48,7 +48,7 @@ func TestGuardPrematureFinal(t *testing.T) {
 	}
 }
 
-// TestGuardFinalAfterError runs code that continued after FINAL and failed.
+// TestGuardFinalAfterError runs code that continues after FINAL and fails.
 //
 // Source 000, repl/reflect/steps.go: If FINAL() is called but the code execution had an error,
 // it is rejected.
@@ -61,8 +61,8 @@ func TestGuardFinalAfterError(t *testing.T) {
 	}
 }
 
-// TestGuardDirectResponse: a reply that is JSON is the analysis. After any other reply without
-// code, the model is asked for code.
+// TestGuardDirectResponse checks that a JSON reply is the analysis, and that any other reply
+// without code makes the loop ask for code.
 //
 // Source 000, repl/reflect/steps.go: When no code block is extracted, direct JSON is treated
 // as a FINAL() value; otherwise the LLM receives feedback requesting code.
@@ -104,7 +104,7 @@ func TestAnAnalysisWithoutReasoningIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestTemplateMethodsTable: how iterations begin, follow one another and end.
+// TestTemplateMethodsTable checks how iterations begin, follow one another and end.
 //
 // Source 000, repl/reflect/loop.go: RRStep.run_loop() runs an iterative loop: each iteration
 // runs four steps sequentially.
@@ -138,7 +138,7 @@ func TestTemplateMethodsTable(t *testing.T) {
 			t.Errorf("%s: the requests are %+v, the record %+v", name, m.requests, log)
 		}
 	}
-	// _build_inner_pipeline: nothing of one run is left for the next.
+	// _build_inner_pipeline: a run finds nothing of the previous one.
 	again := &models{script: []string{code("print('mine' in dir())"), code(good)}}
 	answered(t, config(again))
 	holds(t, again.told(t, 1), "False")
@@ -148,7 +148,7 @@ func TestTemplateMethodsTable(t *testing.T) {
 	timedOut(t, cfg)
 }
 
-// TestIterationHeader checks the counter, and the urgency near the end.
+// TestIterationHeader checks the counter and the urgent note near the end.
 //
 // Source 000, repl/reflect/steps.go: Each feedback message includes [Iteration N/max]; within
 // 2 iterations of the limit, (approaching limit — finalize soon) is added.
@@ -163,7 +163,7 @@ func TestIterationHeader(t *testing.T) {
 	}
 }
 
-// TestOutputIsTruncated:
+// TestOutputIsTruncated checks the bound on output and the line that states it.
 //
 // Source 000, repl/reflect/steps.go: Per-execution stdout/stderr is truncated at
 // max_output_chars with a [TRUNCATED: N chars remaining] suffix.
@@ -180,7 +180,7 @@ func TestOutputIsTruncated(t *testing.T) {
 	}
 }
 
-// TestBatchRunsAllBlocks:
+// TestBatchRunsAllBlocks checks that the blocks of a batch run as one script.
 //
 // Source 000, repl/internal/turns/extract.go: When the first fenced block starts with # BATCH,
 // all fenced blocks are concatenated into a single script.
@@ -194,8 +194,8 @@ func TestBatchRunsAllBlocks(t *testing.T) {
 	holds(t, m.told(t, 3), "! never", "New variables: b")
 }
 
-// TestLongConversationsAreTrimmed by importance when sent; the first message stays, and one line
-// reports what is missing.
+// TestLongConversationsAreTrimmed checks that a sent conversation loses its least important turns,
+// keeps its first message, and says in one line what is missing.
 //
 // Source 000, repl/internal/conversation/history.go: When message history exceeds
 // max_context_chars, the lowest-value iterations are dropped; the first message is always
@@ -225,7 +225,7 @@ func TestLongConversationsAreTrimmed(t *testing.T) {
 	}
 }
 
-// TestFallbackSynthesis makes one more call, whose code runs in a fresh sandbox.
+// TestFallbackSynthesis checks the last call, whose code runs in a fresh sandbox.
 //
 // Source 000, repl/reflect/ending.go: A synthesis prompt asks the LLM to call FINAL() with its
 // best assessment; its code is executed in a fresh sandbox.
@@ -456,7 +456,7 @@ func TestARefusedConversationIsTrimmedAndSentOnceMore(t *testing.T) {
 	}
 }
 
-// endless holds models whose sub-calls end with their context.
+// endless holds models whose sub-calls last until their context ends.
 type endless struct{ *models }
 
 func (e endless) Resolve(name string) (llm.Model, error) {

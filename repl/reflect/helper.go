@@ -19,15 +19,15 @@ import (
 
 // subagentCall is a call of a helper, for the record. Lengths are in characters.
 type subagentCall struct {
-	CallNumber     int    `json:"call_number"` // from 1, in order of completion
+	CallNumber     int    `json:"call_number"` // counts from 1, in order of completion
 	Question       string `json:"question"`
 	ContextLength  int    `json:"context_length"`
 	ResponseLength int    `json:"response_length"`
 	Mode           string `json:"mode"` // "analysis", "deep_dive", or the snippet's own word
 }
 
-// helper answers the model calls of snippets. Each call asks a sub-agent, in a mode. It is safe
-// for concurrent use.
+// helper answers the model calls of snippets. Each call asks a sub-agent in one of the modes. It is
+// safe for concurrent use.
 type helper struct {
 	*answers.Answers
 	disabled bool
@@ -41,7 +41,7 @@ var _ answers.Answerer = (*helper)(nil)
 // disabledText is the answer of a disabled helper.
 const disabledText = "(ask_llm disabled - analyze with code)"
 
-// defaultMode is the mode of calls that name none.
+// defaultMode is the mode of calls that specify none.
 const defaultMode = "analysis"
 
 // describeRefusal returns the answer to a call that does not fit the budget.
@@ -95,7 +95,7 @@ func (h *helper) note(c ledger.SubCall) {
 // maxQuestion bounds a question in the history, in characters.
 const maxQuestion = 2_000
 
-// history returns the calls so far.
+// history returns the calls made until now.
 func (h *helper) history() []subagentCall {
 	h.mu.Lock()
 	defer h.mu.Unlock()

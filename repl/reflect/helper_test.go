@@ -55,7 +55,8 @@ print(llm_query("plain"))`), code(good))
 	}
 }
 
-// TestSubagentModesTable: an unknown mode uses the configured prompt.
+// TestSubagentModesTable checks the prompt of each mode; an unknown mode uses the configured
+// prompt.
 //
 // Source 000, repl/reflect/helper.go: "analysis" is a survey pass, "deep_dive" an
 // investigation pass; an unknown mode falls back to the configured system prompt.
@@ -81,7 +82,7 @@ func TestSubagentModesTable(t *testing.T) {
 	}
 }
 
-// TestSubagentConfigTable: the configuration reaches the model.
+// TestSubagentConfigTable checks that the configuration reaches the model.
 //
 // Source 000, repl/reflect/helper.go: SubAgentConfig: model, max_tokens, temperature,
 // system_prompt.
@@ -105,7 +106,7 @@ func TestSubagentConfigTable(t *testing.T) {
 	}
 }
 
-// TestSubagentHistory:
+// TestSubagentHistory checks the recorded calls of a helper.
 //
 // Source 000, repl/reflect/helper.go: SubAgentLLM tracks call history: call_number, question,
 // context_length, response_length, mode.
@@ -135,7 +136,7 @@ func TestSubagentHistory(t *testing.T) {
 	}
 }
 
-// TestADisabledSubagentSaysSo:
+// TestADisabledSubagentSaysSo checks the answer of a disabled helper.
 //
 // Source 000, repl/reflect/helper.go: When enable_subagent=False, returns "(ask_llm disabled -
 // analyze with code)".
@@ -157,7 +158,7 @@ func TestADisabledSubagentSaysSo(t *testing.T) {
 	}
 }
 
-// TestADisabledLLMQueryIsNotThere:
+// TestADisabledLLMQueryIsNotThere checks that snippets do not have a disabled llm_query.
 //
 // Source 000, repl/reflect/namespace.go: enable_llm_query: whether llm_query() is available in
 // the sandbox.
@@ -172,8 +173,8 @@ func TestADisabledLLMQueryIsNotThere(t *testing.T) {
 	holds(t, m.told(t, 2), "re: q", "llm_query: this function is switched off; use ask_llm")
 }
 
-// TestCallBudgetIsShared: the calls of the reflector and its helpers are counted together, and
-// the last ones are the reflector's.
+// TestCallBudgetIsShared checks that calls of the reflector and of its helpers are counted
+// together, and that the last calls are reserved for the reflector.
 //
 // Source 000, repl/reflect/helper.go: A shared budget enforces a single limit across main LLM
 // calls and sub-agent calls.
@@ -203,8 +204,8 @@ func TestCallBudgetIsShared(t *testing.T) {
 	}
 }
 
-// TestTheLastCallIsForTheSynthesis: if calls run out before the iterations, nothing is lost.
-// Helpers also leave the last call, and the model sees how many calls are left.
+// TestTheLastCallIsForTheSynthesis checks that a call remains for the synthesis if calls run out
+// before the iterations. Helpers also leave it unused, and the model is told how many calls remain.
 func TestTheLastCallIsForTheSynthesis(t *testing.T) {
 	const urgent = " (approaching limit — finalize soon)"
 	greedy := code("print([llm_query(str(i)) for i in range(9)])")
@@ -240,7 +241,8 @@ func TestTheLastCallIsForTheSynthesis(t *testing.T) {
 	}
 }
 
-// TestSomeTokensAreForTheSynthesis: if tokens run out first, nothing is lost, either.
+// TestSomeTokensAreForTheSynthesis checks that the synthesis still takes place if tokens run out
+// first.
 func TestSomeTokensAreForTheSynthesis(t *testing.T) {
 	m := &models{script: []string{code("print(1)  #" + strings.Repeat(" word", 1_480)), `{"reasoning": "so far"}`}}
 	cfg := config(m)
@@ -253,7 +255,7 @@ func TestSomeTokensAreForTheSynthesis(t *testing.T) {
 	holds(t, outcome.Reason, "the budget of output tokens was used up")
 }
 
-// TestAnExhaustedBudgetEndsTheLoop:
+// TestAnExhaustedBudgetEndsTheLoop checks the end of a run without budget.
 //
 // Source 000, repl/reflect/ending.go: When the budget is exhausted, the run ends with its best
 // assessment.
@@ -356,7 +358,8 @@ func TestATimeoutTellsWhetherTheAnswerIsRight(t *testing.T) {
 	holds(t, outcome.Output.Reasoning, "no ground truth")
 }
 
-// TestAFailedSynthesisIsTold: the reason names the failure of the last call. Nothing else fails.
+// TestAFailedSynthesisIsTold checks that the reason names the failure of the last call and that the
+// run returns no error.
 func TestAFailedSynthesisIsTold(t *testing.T) {
 	m := &models{script: []string{code("print(1)")}}
 	cfg := config(m)

@@ -13,7 +13,7 @@ import (
 // iteration is the state of one iteration. It is a value: a step returns a copy with its
 // results filled in. Steps never write to its slices.
 type iteration struct {
-	// messages are the conversation so far; index counts iterations from 0.
+	// messages are the conversation up to now; index counts iterations from 0.
 	messages []llm.Message
 	index    int
 
@@ -28,8 +28,8 @@ type iteration struct {
 	done   *turns.Turn
 	result *execution
 
-	// terminated reports that reflection is the accepted analysis; otherwise feedback is
-	// the reply and the answer to it.
+	// terminated reports that reflection is the accepted analysis; otherwise feedback holds the
+	// reply and the answer to it.
 	terminated bool
 	reflection *Analysis
 	feedback   []llm.Message
@@ -42,8 +42,8 @@ func (it iteration) next() iteration {
 	}
 }
 
-// header returns the first line of the feedback: the remaining iterations and calls. It urges
-// the model on if either is nearly used up.
+// header returns the first line of the feedback: the remaining iterations and calls. It urges the
+// model to finish if either is nearly used up.
 func (it iteration) header(most int, calls int64) string {
 	n := it.index + 1
 	text := fmt.Sprintf("[Iteration %d/%d] [%d calls left]", n, most, calls)
@@ -60,7 +60,7 @@ type execution struct {
 	success        bool
 }
 
-// executionOf summarises a turn of one snippet. A snippet that no tier ran counts as failed,
+// executionOf summarises a turn of one snippet. A snippet that no tier ran is treated as failed,
 // with the reason as its stderr.
 func executionOf(done *turns.Turn) *execution {
 	if len(done.Ran) == 0 {

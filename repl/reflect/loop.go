@@ -53,8 +53,8 @@ type loop struct {
 }
 
 // Run reflects on a subject. The error is a [*repl.SetupError] if the run could not begin, the
-// context's cause, or a description of the failure; the Outcome then holds the results so far.
-// Running out of iterations or budget is not an error.
+// context's cause, or a description of the failure; the Outcome then holds the results up to that
+// point. Running out of iterations or budget is not an error.
 func Run(ctx context.Context, cfg Config, subject Subject) (Outcome, error) {
 	r := &reflection{given: cfg, on: subject}
 	err := harness.Run(ctx, r)
@@ -108,7 +108,7 @@ func (r *reflection) Conclude(e *harness.Ending) ledger.Event {
 	}
 }
 
-// prepare makes every check that needs neither a model nor a sandbox.
+// prepare makes all checks that need no model and no sandbox.
 func prepare(cfg Config, subject Subject) (*loop, error) {
 	strictUSD := cfg.Budget.USD != 0
 	skills, err := skillbook.Render(subject.Skillbook)

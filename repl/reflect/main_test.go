@@ -19,15 +19,15 @@ var shared *rlm.Engine
 
 func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
-// models is a registry of one provider: the model "main" plays a script, and "sub" repeats what
-// it is asked. The last reply of a script is repeated.
+// models is a registry of one provider: the model "main" plays a script, and "sub" repeats its
+// prompt. The last reply of a script is repeated.
 type models struct {
 	mu       sync.Mutex
 	script   []string
 	requests []llm.Request // requests to main
-	asked    []llm.Request // by snippets
+	asked    []llm.Request // requests by snippets
 	facts    llm.Facts
-	// finish is how main's replies end.
+	// finish is the finish reason of main's replies.
 	finish string
 	refuse func(r llm.Request) error // nil for never
 }
@@ -83,7 +83,7 @@ const good = `FINAL({"reasoning": "The agent said 5.", "key_insight": "Count twi
 
 func pointer[T any](v T) *T { return &v }
 
-// subject returns a small record: a wrong sum.
+// subject returns the small trace of an agent that computed a wrong sum.
 func subject() reflect.Subject {
 	s := subjectOf(agentOutput{
 		Question: "What is 2+2?", Reasoning: "1. I add the numbers.\n2. Error: I lost count.",
@@ -135,7 +135,7 @@ func reflected(t *testing.T, cfg reflect.Config) reflect.Outcome {
 	return outcome
 }
 
-// after returns models that play a first look, then the replies.
+// after returns models that first look at the trace, then give the replies.
 func after(replies ...string) *models {
 	return &models{script: append([]string{code("print(trace.summary())")}, replies...)}
 }
@@ -157,8 +157,7 @@ func prints(t *testing.T, source string, want ...string) {
 	holds(t, m.told(t, 1), want...)
 }
 
-// holds checks that a text contains each part, or does not contain it if the part begins with "!
-// ".
+// holds checks that text contains each part, or does not contain it if the part begins with "! ".
 func holds(t *testing.T, text string, want ...string) {
 	t.Helper()
 	for _, part := range want {

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// TestTheNamespaceFollowsTheSession: a session that moves to another sandbox keeps the
+// TestTheNamespaceFollowsTheSession checks that a session that moves to another sandbox keeps the
 // reflection's namespace.
 func TestTheNamespaceFollowsTheSession(t *testing.T) {
 	for _, tier := range shared.Tiers() {
@@ -49,8 +49,8 @@ func TestTheNamespaceFollowsTheSession(t *testing.T) {
 	holds(t, m.told(t, 3), "then None [1] True True [math-")
 }
 
-// TestALostSandboxIsMadeWhole: a snippet that breaks its interpreter for good loses its own
-// variables, but not those of the reflection.
+// TestALostSandboxIsMadeWhole checks that a snippet that breaks its interpreter permanently loses
+// its own variables, but not those of the reflection.
 func TestALostSandboxIsMadeWhole(t *testing.T) {
 	m := after(
 		code("import ctypes\nctypes.string_at(0)"),
@@ -68,8 +68,8 @@ func TestALostSandboxIsMadeWhole(t *testing.T) {
 	holds(t, m.told(t, 3), "still Trace of 1 steps", "4 None")
 }
 
-// TestVariablesOfAReflectionComeBack: killing a snippet loses everything since the last
-// checkpoint, which may be everything.
+// TestVariablesOfAReflectionComeBack checks that the reflection's variables are restored after a
+// snippet is killed, which may lose all variables.
 func TestVariablesOfAReflectionComeBack(t *testing.T) {
 	m := &models{script: []string{
 		code(

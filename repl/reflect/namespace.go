@@ -32,7 +32,7 @@ var foreign = []string{
 	"recursive_reasoner_tool", "sub_agent_call", "predict",
 }
 
-// tools are the functions of the snippets.
+// tools returns the functions of the snippets.
 func (l *loop) tools() (*repl.Tools, error) {
 	tools := answers.Functions(l.helper)
 	for i, tool := range tools {

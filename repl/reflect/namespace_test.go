@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestNamespaceTable checks each name that snippets find.
+// TestNamespaceTable checks each name that snippets can use.
 //
 // Source 000, repl/reflect/namespace.go: Pre-loaded namespace: trace, traces, skillbook,
 // ask_llm, llm_query, FINAL, FINAL_VAR, SHOW_VARS, json, re, collections, datetime, timedelta,
@@ -48,7 +48,7 @@ func TestToolsOfTheEmbedder(t *testing.T) {
 		"Further functions:\n- `search(query)`: searches the archive.\n\nThe archive has 3 boxes.")
 }
 
-// TestTraceMayBeNone:
+// TestTraceMayBeNone checks the variables of a subject without steps.
 //
 // Source 000, repl/reflect/subject.go: trace is a TraceContext or None.
 func TestTraceMayBeNone(t *testing.T) {
@@ -76,8 +76,8 @@ func TestTracesDict(t *testing.T) {
 	)
 }
 
-// TestBlockedBuiltinsTable: the names are None, while imports and everything built on them keep
-// working.
+// TestBlockedBuiltinsTable checks that the blocked names are None, while imports and code that
+// relies on them keep working.
 //
 // Source 000, repl/reflect/namespace.py: Blocked builtins: open, __import__, eval, exec,
 // compile, input, globals, locals, breakpoint, memoryview are all set to None.
@@ -110,7 +110,7 @@ func TestBlockedBuiltinsStay(t *testing.T) {
 	holds(t, m.told(t, 3), "True None")
 }
 
-// TestSafeGetattr:
+// TestSafeGetattr checks which names getattr refuses.
 //
 // Source 000, repl/reflect/namespace.py: The builtin getattr is replaced with a safe version
 // that blocks access to names starting with _.
@@ -124,7 +124,7 @@ for f in (getattr, safe_getattr):
         print(e)`, "True 7", "Access to '__class__' blocked\nAccess to '__class__' blocked")
 }
 
-// TestShowVarsListsTheUsersVariables:
+// TestShowVarsListsTheUsersVariables checks the output of SHOW_VARS.
 //
 // Source 000, repl/reflect/namespace.go: SHOW_VARS() prints available user variables.
 func TestShowVarsListsTheUsersVariables(t *testing.T) {
@@ -140,7 +140,7 @@ func TestParallelMapAsksAtOnce(t *testing.T) {
 	holds(t, m.told(t, 2), "['re: a', 're: b', 're: c']")
 }
 
-// TestTimeoutEndsASnippet:
+// TestTimeoutEndsASnippet checks the time limit of a snippet.
 //
 // Source 000, repl/reflect/steps.go: timeout: seconds per sandbox execute() call.
 func TestTimeoutEndsASnippet(t *testing.T) {
@@ -155,7 +155,7 @@ func TestTimeoutEndsASnippet(t *testing.T) {
 	holds(t, m.told(t, 4), "still 1", "None")
 }
 
-// TestFinalVarOfAMissingNameDoesNotEndTheLoop:
+// TestFinalVarOfAMissingNameDoesNotEndTheLoop checks that the loop continues after such a call.
 //
 // Source 000, repl/internal/turns/final.go: FINAL_VAR(name) submits a pre-built variable; a
 // missing name is an error for the model.

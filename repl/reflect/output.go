@@ -22,8 +22,8 @@ type Analysis struct {
 	KeyInsight          string     `json:"key_insight"`
 	ExtractedLearnings  []Learning `json:"extracted_learnings"`
 	SkillTags           []SkillTag `json:"skill_tags"`
-	// Raw is the model's submission, unchanged except for members that the loop adds: the record
-	// of the run under "rr_trace", "partial": true if the analysis is the best so far, and
+	// Raw is the model's submission, unchanged except for members that the loop adds: the record of
+	// the run under "rr_trace", "partial": true if the analysis is from the synthesis, and
 	// "timeout": true if there is no analysis.
 	Raw map[string]json.RawMessage `json:"raw"`
 }
@@ -53,10 +53,10 @@ const (
 // maxOutput bounds an analysis, in bytes of JSON.
 const maxOutput = 1 << 20
 
-// parseAnalysis reads the value that a model passed to FINAL. It is lenient: a value that is not
-// an object is the reasoning, a text instead of a list is its single entry, entries without
-// their main text are dropped, and numbers may be texts. Raw keeps the submission. It rejects an
-// output that is too large or has no reasoning, on which all other fields rest.
+// parseAnalysis reads the value that a model passed to FINAL. It is lenient: a value that is not an
+// object is the reasoning, a string instead of a list is its single entry, entries without their
+// main text are dropped, and numbers may be strings. Raw keeps the submission. It rejects an output
+// that is too large or has no reasoning, which justifies all other fields.
 func parseAnalysis(value json.RawMessage) (Analysis, error) {
 	if len(value) > maxOutput {
 		return Analysis{}, fmt.Errorf(
@@ -100,7 +100,7 @@ func textOf(value json.RawMessage) string {
 	return texts.Show(value)
 }
 
-// entriesOf returns the entries of a list. Any other value counts as a list of one.
+// entriesOf returns the entries of a list. Any other value is treated as a list of one entry.
 func entriesOf(value json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) == nil {
@@ -112,7 +112,7 @@ func entriesOf(value json.RawMessage) []json.RawMessage {
 	return []json.RawMessage{value}
 }
 
-// objectOf returns an entry as an object; a text becomes its main member.
+// objectOf returns an entry as an object; an entry that is not an object becomes its main member.
 func objectOf(entry json.RawMessage, main string) map[string]json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(entry, &object) == nil {

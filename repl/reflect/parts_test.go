@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// oneModel knows every model, but none that answers.
+// oneModel resolves every name to a model that cannot answer.
 type oneModel struct{}
 
 func (oneModel) Resolve(name string) (llm.Model, error) { return llm.Model{Name: name}, nil }
@@ -91,7 +91,8 @@ func FuzzPreview(f *testing.F) {
 	})
 }
 
-// TestIterationContextTable: a step fills in its own fields and leaves its input unchanged.
+// TestIterationContextTable checks that a step fills in its own fields and leaves its input
+// unchanged.
 //
 // Source 000, repl/reflect/iteration.go: RRIterationContext carries state through the four
 // inner steps of each REPL iteration.
@@ -127,8 +128,8 @@ func TestIterationContextTable(t *testing.T) {
 	}
 }
 
-// TestCheckStepTable: the results of the last step, depending on the others. Without output it
-// needs no session.
+// TestCheckStepTable checks the results of the last step for given results of the others. Without
+// output it needs no session.
 func TestCheckStepTable(t *testing.T) {
 	const analysis = `{"reasoning": "r"}`
 	source := "FINAL(x)"
@@ -187,7 +188,7 @@ func TestCheckStepTable(t *testing.T) {
 	}
 }
 
-// TestExecutionResultTable checks each field, and success.
+// TestExecutionResultTable checks each field and when the code succeeded.
 //
 // Source 000, repl/reflect/iteration.go: ExecutionResult has stdout, stderr, final_value,
 // exception and success.

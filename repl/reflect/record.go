@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/record"
 )
 
-// runRecord is the course of a reflection. Raw of every output contains it as "rr_trace".
+// runRecord describes a reflection. Raw of every output contains it as "rr_trace".
 type runRecord struct {
 	Iterations      []iterationRecord `json:"iterations"`
 	SubagentCalls   []subagentCall    `json:"subagent_calls"`
@@ -26,7 +26,7 @@ type iterationRecord struct {
 	Terminated bool    `json:"terminated"` // its analysis was accepted
 }
 
-// record returns the record of the run so far.
+// record returns the record of the run up to now.
 func (l *loop) record(timedOut bool) runRecord {
 	return runRecord{
 		Iterations: append([]iterationRecord{}, l.log...), SubagentCalls: l.helper.history(),

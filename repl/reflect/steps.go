@@ -17,7 +17,7 @@ import (
 // step is one of the four steps of an iteration.
 type step func(ctx context.Context, it iteration) (iteration, error)
 
-// iterate takes the four steps.
+// iterate takes the four steps in order.
 func (l *loop) iterate(ctx context.Context, it iteration) (iteration, error) {
 	for _, next := range []step{l.call, l.extract, l.execute, l.check} {
 		var err error
@@ -95,7 +95,7 @@ const (
 )
 
 // check examines the result of the code, or a reply that is itself an analysis. It accepts an
-// analysis, or notes what is wrong.
+// analysis or notes the problem.
 func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 	value, submitted := it.submission()
 

@@ -13,8 +13,8 @@ type Subject struct {
 	// environment's reaction to the agent's answer. Nil means unknown.
 	Question              string
 	GroundTruth, Feedback *string
-	// Skillbook holds the strategies that the agent used, as text. The JSON of a skillbook of
-	// the Agentic Context Engine is rendered as that engine shows it to an agent.
+	// Skillbook holds the strategies that the agent used, as text. The JSON of a skillbook of the
+	// Agentic Context Engine is rendered in the form in which that engine shows it to an agent.
 	Skillbook string
 
 	// Name distinguishes the trace from others joined with it; it may be a file name.
@@ -33,8 +33,8 @@ func TraceFormats() []string { return agenttrace.Formats() }
 // ParseTrace reads the trace of an agent's work in one of [TraceFormats]: messages, spans, logs,
 // trajectories, or text. A list or JSON Lines may hold several traces. The data has at most 32
 // MiB; bytes that are not UTF-8 become U+FFFD. The error for a value of the wrong type names its
-// path, such as "messages[3].content"; the error for an unknown form describes what was found.
-// Unknown members are ignored, but a trace without any text is an error.
+// path, such as "messages[3].content"; the error for an unknown form describes the data. Unknown
+// members are ignored, but a trace without any text is an error.
 func ParseTrace(data []byte, format string) (Subject, error) {
 	parsed, err := agenttrace.Parse(data, format)
 	if err != nil {
@@ -58,8 +58,8 @@ func ParseTrace(data []byte, format string) (Subject, error) {
 }
 
 // Join returns one subject with the traces of several: their steps in order, and their distinct
-// questions, truths and feedbacks one below the other. The metadata of each step names its
-// trace. It fails if there are more than 50,000 steps.
+// questions, ground truths and feedback, one per line. The metadata of each step names its trace.
+// It fails if there are more than 50,000 steps.
 func Join(subjects ...Subject) (Subject, error) {
 	if len(subjects) == 1 {
 		return subjects[0], nil

@@ -7,21 +7,21 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Task is a record of an agent's work, in which [RunOn] lets a model look for lessons.
+// Task is an agent trace that a model searches for lessons in [RunOn].
 type Task struct {
 	// Task holds the policy, the labels and the name. A durable run that resumes starts over,
 	// reusing the recorded answers.
 	repl.Task
-	// Subject is the record: see [ParseTrace].
+	// Subject is the trace: see [ParseTrace].
 	Subject Subject
 	// Config holds the models and the bounds. RunOn sets its Open.
 	Config Config
 }
 
-// RunOn lets a model explore a record with snippets, which run in the tiers of an engine, until
-// it submits its analysis. The Outcome's status reports how the run ended; running out of budget
-// or iterations is not an error. The error is a [*repl.SetupError] if the run could not begin,
-// the context's cause if the context ended, or the failure that ended the run.
+// RunOn lets a model explore a trace with snippets, which run in the tiers of an engine, until it
+// submits its analysis. The Outcome's status reports how the run ended; running out of budget or
+// iterations is not an error. The error is a [*repl.SetupError] if the run could not begin, the
+// context's cause if the context ended, or the failure that ended the run.
 func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome, err error) {
 	cfg := task.Config
 	cfg.Progress = ledger.AddLabels(cfg.Progress, task.Labels)

@@ -64,7 +64,7 @@ func orEmpty(text *string) string {
 // maxPreview bounds a preview, in characters.
 const maxPreview = 150
 
-// preview returns the beginning of a text on one line. A trace is untrusted: with line breaks it
+// preview returns the beginning of text on one line. A trace is untrusted, and with line breaks it
 // could be mistaken for part of the prompt.
 func preview(text string) string {
 	head, _ := agenttrace.HeadOf(strings.ToValidUTF8(text, "\uFFFD"), 4*maxPreview)

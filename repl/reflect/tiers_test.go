@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// TestOpenIsNoneInEveryTier also checks the other names that prompts rely on.
+// TestOpenIsNoneInEveryTier checks open and the other names that prompts rely on.
 //
 // Source 000, repl/reflect/namespace.go: open is None, in every tier.
 func TestOpenIsNoneInEveryTier(t *testing.T) {
@@ -15,7 +15,7 @@ func TestOpenIsNoneInEveryTier(t *testing.T) {
 	for _, tier := range shared.Tiers() {
 		name := tier.Info().Name
 		if name == "interp" {
-			continue // it lacks classes, which a trace needs
+			continue // its Python lacks the classes that a trace needs
 		}
 		t.Run(name, func(t *testing.T) {
 			tiertest.Require(t, name, tier.Probe(t.Context()))

@@ -14,7 +14,7 @@ import (
 )
 
 // TestOverHTTP asks the reflector in one vendor's format and the sub-agent in another's, on a
-// server that fails now and then.
+// server that fails occasionally.
 func TestOverHTTP(t *testing.T) {
 	var mu sync.Mutex
 	var helpers []llm.Request

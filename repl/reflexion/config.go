@@ -12,9 +12,9 @@ import (
 // Config configures a run: the task, the models and the bounds. A zero field means its default,
 // never "no limit".
 type Config struct {
-	// Task is the task that the draft has to solve.
+	// Task is the task that the draft must solve.
 	Task string
-	// Memory is the available knowledge. All of it is evidence.
+	// Memory is the available knowledge, all of which is evidence.
 	Memory Memory
 	// Paths are files and folders to search for evidence.
 	Paths []string
@@ -23,8 +23,8 @@ type Config struct {
 	Models ledger.Models
 	// Model writes and revises the drafts. SubModel judges them; by default it is Model.
 	Model, SubModel string
-	// EmbedModel compares Paths with the drafts by meaning as well as by words. It is an
-	// embedding model of a provider that uses OpenAI's format; empty for none.
+	// EmbedModel is an embedding model, with which files in Paths are compared with the drafts by
+	// meaning as well as by words. Its provider must use OpenAI's format; empty for none.
 	EmbedModel string
 	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int

@@ -37,7 +37,7 @@ var critiqueContract = sync.OnceValues(func() (*schema.Contract, error) {
 })
 
 // decodeCritiques merges the values of a judge's reply that meet the contract. Normally there is
-// one. If the judge also quotes a critique from a draft or a file, the issues of both count, so
+// one. If the judge also quotes a critique from a draft or a file, the issues of both are kept, so
 // that a quotation cannot hide the judge's findings.
 func decodeCritiques(values []json.RawMessage) (Critique, error) {
 	all := make([]Critique, len(values))
@@ -53,11 +53,11 @@ func decodeCritiques(values []json.RawMessage) (Critique, error) {
 // mergeCritiques merges the critiques of several judges and decides whether the draft
 // passes. The order of the critiques does not matter.
 //
-// It keeps the issues of all judges, the severest first and at most fifty: an issue that only
+// It keeps the issues of all judges, the severest first and at most fifty: even an issue that only
 // one judge found may be real. Issues of two judges are the same if they share a type and the
-// Jaccard index of their words is at least 0.7; the severer one is kept, with the first
-// suggested fix. The confidence is the lowest of all. The draft passes if every critique can be
-// read and no issue is above minor; unreadable counts the critiques that cannot be read.
+// Jaccard index of their words is at least 0.7; the severer one is kept, with the first suggested
+// fix. The confidence is the lowest of the confidences. The draft passes if every critique is
+// readable and no issue is above minor; unreadable counts the critiques that cannot be read.
 func mergeCritiques(critiques []Critique, unreadable int) Critique {
 	critiques = slices.SortedFunc(slices.Values(critiques), func(a, b Critique) int {
 		return strings.Compare(fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
@@ -89,7 +89,7 @@ func mergeCritiques(critiques []Critique, unreadable int) Critique {
 }
 
 // mostIssues bounds the issues of a critique, as its contract does. There may be several judges,
-// but all issues have to fit in one prompt.
+// but all issues must fit in one prompt.
 const mostIssues = 50
 
 // findSame returns the index of the same issue, or -1 if it is new.
@@ -102,7 +102,7 @@ func findSame(issues []Issue, words []map[string]bool, kind string, own map[stri
 	return -1
 }
 
-// joinIssues merges two issues that are the same.
+// joinIssues merges two descriptions of the same issue.
 func joinIssues(a, b Issue) Issue {
 	if a.SuggestedFix == "" {
 		a.SuggestedFix = b.SuggestedFix

@@ -29,7 +29,7 @@ type evidence struct {
 	task    string
 	memory  []Evidence
 	library *bm25.Library // nil if no paths were given
-	meaning *meanings     // nil to search by words alone
+	meaning *meanings     // nil to search only by words
 }
 
 func newEvidence(task string, m *Memory, library *bm25.Library, meaning *meanings) *evidence {
@@ -84,10 +84,10 @@ func (e *evidence) learn(ctx context.Context, turn int, claims []claim) error {
 	return e.meaning.learn(ctx, turn, texts)
 }
 
-// claim is something to look up.
+// claim is a query for evidence.
 type claim struct {
 	query  string
-	urgent bool // before sentences, however well those fit
+	urgent bool // ranks before the sentences of the draft
 	most   int  // passages
 }
 
@@ -97,8 +97,8 @@ type found struct {
 	claim
 }
 
-// search looks up claims. The best passages for the task and for issues come first, however well
-// they fit; then come the best fits.
+// search looks up claims. Passages for the task and for issues come first, even if they fit less
+// well; then the other passages follow in order of relevance.
 func (e *evidence) search(claims []claim) []Evidence {
 	best := map[*bm25.Passage]found{}
 	for _, c := range claims {
@@ -163,7 +163,7 @@ func (e *evidence) listClaims(draft string, critique *Critique) []claim {
 	return list
 }
 
-// clipText returns at most maxClaim bytes of a text, on one line.
+// clipText returns at most maxClaim bytes of text, on one line.
 func clipText(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) <= maxClaim {
@@ -179,7 +179,7 @@ func clipText(text string) string {
 // sentence matches text up to the end of its line, or up to a full stop before a space.
 var sentence = lazyregexp.New(`(?m)\S[^\n]*?(?:[.!?](?:\s|$)|[。！？]|$)`)
 
-// splitSentences returns the first sentences of a text that may make a claim.
+// splitSentences returns the first sentences of a text that are long enough to make a claim.
 func splitSentences(text string) []string {
 	var list []string
 	for _, s := range sentence.FindAllString(text, 4*mostClaims) {

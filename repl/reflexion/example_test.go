@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
 
-// one is a registry with one model under every name.
+// one is a registry that returns one provider under every name.
 type one struct{ llm.Provider }
 
 // Resolve implements ledger.Models.

@@ -18,9 +18,9 @@ import (
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
 
-// The document lists five known limitations. These tests show that they are gone.
+// Source 001 lists five known limitations. These tests check that the loop does not have them.
 
-// TestLimitation1CritiqueJSON:
+// TestLimitation1CritiqueJSON checks that critiques in fences and prose are read.
 //
 // Source 001, repl/reflexion/critique.go: Limitation 1: LLMs frequently wrap JSON in markdown
 // code fences.
@@ -43,7 +43,7 @@ func TestLimitation1CritiqueJSON(t *testing.T) {
 	}
 }
 
-// TestGracefulDegradation:
+// TestGracefulDegradation checks what happens after an unreadable critique.
 //
 // Source 001, repl/reflexion/critique.go: A critique that cannot be parsed: the original
 // accepts the draft; here it never lets a draft pass.
@@ -93,7 +93,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// TestLimitation2EvidenceIsSearched:
+// TestLimitation2EvidenceIsSearched checks that each draft gets evidence from files.
 //
 // Source 001, repl/reflexion/evidence.go: Limitation 2: evidence gathering is context-only,
 // and the same across all iterations.
@@ -130,7 +130,7 @@ func TestLimitation2EvidenceIsSearched(t *testing.T) {
 		!strings.Contains(e.Content, "set up with drizzle-kit") {
 		t.Errorf("it is %+v", e)
 	}
-	code := second[len(second)-1] // it fits worse than the guide fits the task
+	code := second[len(second)-1] // it is less relevant to the issue than the guide to the task
 	if code.Source != "codebase" || !strings.Contains(code.Content, "forbidden on production") ||
 		!strings.Contains(code.SupportsClaim, "is pushSchema forbidden") {
 		t.Errorf("the evidence on the second draft is %+v", second)
@@ -144,7 +144,7 @@ func TestLimitation2EvidenceIsSearched(t *testing.T) {
 	holds(t, last(m.asked("critique")[1]), "forbidden on production databases")
 }
 
-// TestLimitation3DraftsAreStreamed:
+// TestLimitation3DraftsAreStreamed checks that drafts are streamed.
 //
 // Source 001, repl/reflexion/loop.go: Limitation 3: Level 3 cannot stream.
 func TestLimitation3DraftsAreStreamed(t *testing.T) {
@@ -177,13 +177,13 @@ func TestLimitation3DraftsAreStreamed(t *testing.T) {
 	}
 }
 
-// TestLimitation4JudgesWorkAtTheSameTime:
+// TestLimitation4JudgesWorkAtTheSameTime checks that judges are asked concurrently.
 //
 // Source 001, repl/reflexion/loop.go: Limitation 4: multiple sequential LLM calls per
 // iteration.
 func TestLimitation4JudgesWorkAtTheSameTime(t *testing.T) {
 	const judges = 5
-	var all sync.WaitGroup // a judge answers once all are asked
+	var all sync.WaitGroup // a judge answers after all have been asked
 	all.Add(judges)
 	m := &model{judge: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 		all.Done()
@@ -202,7 +202,8 @@ func TestLimitation4JudgesWorkAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestLimitation5RevisionsKeepConfidence:
+// TestLimitation5RevisionsKeepConfidence checks that the prompt for a revision has the confidence
+// of facts.
 //
 // Source 001, repl/reflexion/prompts.go: Limitation 5: the revision prompt omits fact
 // confidence.
@@ -247,7 +248,7 @@ func TestJudgesAreMerged(t *testing.T) {
 	if other := reflexion.Merge([]reflexion.Critique{two, one}, 0); !reflect.DeepEqual(got, other) {
 		t.Errorf("in the other order it is %+v, not %+v", other, got)
 	}
-	// An unreadable critique keeps the draft from passing, whatever the others say.
+	// An unreadable critique keeps the draft from passing, whatever the other judges say.
 	m := &model{judge: func(_ context.Context, r llm.Request) (llm.Response, error) {
 		if r.Metadata.Slot == 1 {
 			return llm.Response{Text: "no"}, nil
@@ -307,7 +308,7 @@ func TestTheCallerCanEndIt(t *testing.T) {
 	}
 }
 
-// TestIssuesOfManyJudgesFitAPrompt: the severest are kept.
+// TestIssuesOfManyJudgesFitAPrompt checks that the severest issues are kept.
 func TestIssuesOfManyJudgesFitAPrompt(t *testing.T) {
 	var all []reflexion.Critique
 	for judge := range 10 {

@@ -188,7 +188,7 @@ func (l *loop) material(found []Evidence) shown {
 }
 
 // write asks for the first draft, or for a revision after a critique, and stores it as the final
-// draft so far.
+// draft for now.
 func (l *loop) write(
 	ctx context.Context, critique *Critique,
 ) (sent []llm.Message, response llm.Response, err error) {
@@ -229,15 +229,16 @@ func (l *loop) write(
 	return sent, response, nil
 }
 
-// cutShort is an issue found by code, since a judge may overlook a missing end.
+// cutShort is the issue of a truncated draft. Code adds it, because a judge may overlook a missing
+// end.
 var cutShort = Issue{
 	Type: issueMissing, Severity: severityMajor,
 	Description:  "The draft was cut, at the limit of tokens in most cases: its end is missing.",
 	SuggestedFix: "Write a shorter draft.",
 }
 
-// judge asks all judges concurrently. An unreadable critique counts against the draft; any other
-// failure of a judge ends the run.
+// judge asks all judges concurrently. An unreadable critique keeps the draft from passing; any
+// other failure of a judge ends the run.
 func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, error) {
 	data := l.material(i.Evidence)
 	data.Draft = i.Draft

@@ -14,14 +14,14 @@ import (
 // Bounds of the comparison by meaning.
 const (
 	mostEmbedded = 4_096 // passages
-	embedAtOnce  = 64    // texts in one call
+	embedAtOnce  = 64    // strings in one call
 )
 
-// meanings are the vectors of texts, from a model. A nil *meanings compares nothing.
+// meanings holds the vectors of strings, from a model. A nil *meanings compares nothing.
 type meanings struct {
 	caller  *calls.Caller
 	model   string
-	known   map[string]vector // vectors of all texts so far, so that each text is requested only once
+	known   map[string]vector // vectors by string, so that each is requested only once
 	numbers int               // the length of each vector
 }
 
@@ -37,7 +37,7 @@ func checkEmbedded(library *bm25.Library) error {
 	return nil
 }
 
-// learn requests the vectors of texts that are not known yet.
+// learn requests the vectors of strings that have none yet.
 func (m *meanings) learn(ctx context.Context, turn int, texts []string) error {
 	if m == nil {
 		return nil
@@ -61,7 +61,7 @@ func (m *meanings) learn(ctx context.Context, turn int, texts []string) error {
 	return nil
 }
 
-// ask requests the vectors of a few texts in one call.
+// ask requests the vectors of a few strings in one call.
 func (m *meanings) ask(ctx context.Context, turn int, texts []string) error {
 	messages := make([]llm.Message, len(texts))
 	for i, text := range texts {
@@ -107,10 +107,10 @@ func (v vector) normalise() vector {
 	return v
 }
 
-// add adjusts the relevance of passages to a query, which is based on words: half of it then
-// comes from the similarity of meaning. The similarity is the cosine of the vectors, relative to
-// the distance between the mean of all passages and a perfect match, because models differ in
-// the cosine of unrelated texts.
+// add adjusts the relevance of passages to a query, which is based on words, so that half of it
+// depends on the similarity of meaning. The similarity is the cosine of the vectors, relative to
+// the distance between the mean of all passages and a perfect match, because models differ in the
+// cosine of unrelated strings.
 func (m *meanings) add(relevance []float64, query string, passages []bm25.Passage) {
 	if m == nil || len(passages) == 0 {
 		return

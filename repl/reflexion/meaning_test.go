@@ -18,8 +18,8 @@ var concepts = []string{
 	"migrat move upgrade", "database schema tables", "bird fish", "push deploy",
 }
 
-// embed is a model that knows the concepts. All vectors have a part in common, like those of
-// real models.
+// embed is an embedding model of the concepts. As with real models, all vectors have a common
+// component.
 func embed(r llm.Request) (llm.Response, error) {
 	all := make([][]float64, len(r.Messages))
 	for i, m := range r.Messages {
@@ -36,7 +36,7 @@ func embed(r llm.Request) (llm.Response, error) {
 	return llm.Response{Text: string(text), Usage: llm.Usage{InputTokens: int64(10 * len(all))}}, err
 }
 
-// meaningful returns a run over files that say the same in other words, and its model.
+// meaningful returns a run over files that use other words than the task, and its model.
 func meaningful(t *testing.T) (reflexion.Config, *model) {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func TestMeaningFindsOtherWords(t *testing.T) {
 		t.Errorf("found %+v", found)
 	}
 
-	// No text is requested twice, and the calls count.
+	// No vector is requested twice, and the calls are charged to the budget.
 	asked := map[string]int{}
 	embeddings := m.asked("embedding")
 	for _, r := range embeddings {
@@ -137,7 +137,7 @@ func fails(t *testing.T, err error, says string) {
 	}
 }
 
-// TestVectorsOfZerosAreLikeNothing: they have no direction.
+// TestVectorsOfZerosAreLikeNothing checks vectors of zeros, which have no direction.
 func TestVectorsOfZerosAreLikeNothing(t *testing.T) {
 	cfg, m := meaningful(t)
 	m.embed = func(r llm.Request) (llm.Response, error) {

@@ -13,7 +13,7 @@ import (
 
 // Memory is the knowledge available when a run begins.
 type Memory struct {
-	// History is the conversation so far; prompts show its last three messages.
+	// History is the conversation before the task; prompts show its last three messages.
 	History []llm.Message `json:"messageHistory,omitempty"`
 	// Facts and Procedures were retrieved for the task.
 	Facts      []Fact      `json:"retrievedFacts,omitempty"`
@@ -27,7 +27,7 @@ type Fact struct {
 	Confidence float64 `json:"confidence"`
 }
 
-// Procedure is a way of doing something.
+// Procedure is a way to perform a task.
 type Procedure struct {
 	Content string `json:"content"`
 	// SuccessRate is from 0 to 1.
@@ -68,8 +68,8 @@ var memoryContract = sync.OnceValues(func() (*schema.Contract, error) {
 })
 
 // ParseMemory reads memory as JSON of at most 4 MiB: an object with messageHistory,
-// retrievedFacts and retrievedProcedures (sessionId and currentMessage are allowed and ignored),
-// or a list of facts. The error names the wrong part of the text and what is expected there.
+// retrievedFacts and retrievedProcedures (sessionId and currentMessage are allowed and ignored), or
+// a list of facts. The error names the wrong part of the JSON and the expected value.
 func ParseMemory(r io.Reader) (Memory, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxMemory+1))
 	if err != nil {
@@ -110,7 +110,7 @@ func firstByte(value json.RawMessage) int {
 	return at
 }
 
-// validate reports values that a file cannot hold but a Go program can.
+// validate reports values that a Go program can set but a file cannot contain.
 func (m *Memory) validate() error {
 	for i, message := range m.History {
 		switch message.Role {
@@ -143,7 +143,7 @@ func (m *Memory) validate() error {
 	return nil
 }
 
-// isShare reports whether a number is from 0 to 1; NaN is not.
+// isShare reports whether n is from 0 to 1, which is false for NaN.
 func isShare(n float64) bool { return n >= 0 && n <= 1 }
 
 // shownMessages bounds the messages of the history in a prompt.

@@ -21,7 +21,7 @@ const (
 
 // Outcome is the result of a run.
 type Outcome struct {
-	// FinalDraft is the last draft, even if it did not pass; empty without a draft.
+	// FinalDraft is the last draft, even if it did not pass; empty if there is none.
 	FinalDraft string `json:"final_draft"`
 	// Iterations are the drafts with their evidence and critiques, in order.
 	Iterations []Iteration `json:"iterations"`
@@ -66,8 +66,8 @@ type Evidence struct {
 	// Source is "memory", "codebase" or "documentation".
 	Source  string `json:"source"`
 	Content string `json:"content"`
-	// Relevance is from 0 to 1: for memory, the confidence or success rate; for a passage, its
-	// fraction of the highest BM25 score that the query can reach.
+	// Relevance is from 0 to 1: for memory, the confidence or success rate; for a passage, its BM25
+	// score as a fraction of the highest score that the query can reach.
 	Relevance float64 `json:"relevance"`
 	// SupportsClaim is the claim or the issue for which the passage was found. The judges decide
 	// whether it supports the claim.
@@ -84,14 +84,14 @@ type Critique struct {
 	// Passes reports that the draft is good enough. It follows from the severities of the
 	// issues; the model's own verdict is ignored.
 	Passes bool `json:"passes"`
-	// Unreadable counts the judges without a readable critique. If there is one, no draft
-	// passes.
+	// Unreadable counts the judges without a readable critique. If there is such a judge, the draft
+	// does not pass.
 	Unreadable int `json:"unreadable,omitempty"`
 }
 
 // The kinds of faults.
 const (
-	issueMissing     = "missing"     // the task asks for it, and the draft lacks it
+	issueMissing     = "missing"     // requested by the task but not in the draft
 	issueUnsupported = "unsupported" // claimed without evidence
 	issueIncorrect   = "incorrect"   // contradicted by evidence, or wrong in itself
 )
@@ -103,7 +103,7 @@ const (
 	severityCritical = "critical"
 )
 
-// rank orders severities. An unknown severity counts as the worst.
+// rank orders severities. An unknown severity is treated as the worst.
 func rank(severity string) int {
 	switch severity {
 	case severityMinor:

@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// model is a registry of one provider, whose drafts are numbered and whose critiques are a list
-// of replies; the last one repeats.
+// model is a registry of one provider, whose drafts are numbered and whose critiques are a list of
+// replies; the last critique is repeated.
 type model struct {
 	critiques []string
 	draft     func(r llm.Request) (llm.Response, error) // by default "draft N"
@@ -133,7 +133,7 @@ func run(t *testing.T, cfg reflexion.Config) reflexion.Outcome {
 	return result
 }
 
-// ended runs and compares how the run ended.
+// ended runs the loop and checks its status and the number of iterations.
 func ended(
 	t *testing.T, cfg reflexion.Config, status ledger.Status, iterations int,
 ) reflexion.Outcome {
@@ -167,7 +167,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestLoopFlow:
+// TestLoopFlow checks the order of the model calls.
 //
 // Source 001, repl/reflexion/loop.go: Iteration 1: generate the initial draft, gather
 // evidence, generate the critique.
@@ -196,7 +196,7 @@ func TestLoopFlow(t *testing.T) {
 	}
 }
 
-// holds fails for each part that a text lacks, and for each part after "!" that it contains.
+// holds checks that text contains each part, or does not contain it if the part begins with "!".
 func holds(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -210,7 +210,7 @@ func holds(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// TestStepGenerateInitialDraft:
+// TestStepGenerateInitialDraft checks the prompt for the first draft.
 //
 // Source 001, repl/reflexion/prompts.go: Includes task.message and the last 3 messages from
 // context.messageHistory.
@@ -230,7 +230,7 @@ func TestStepGenerateInitialDraft(t *testing.T) {
 	)
 }
 
-// TestStepGatherEvidence:
+// TestStepGatherEvidence checks the evidence from memory.
 //
 // Source 001, repl/reflexion/evidence.go: Converts retrievedFacts and retrievedProcedures to
 // Evidence with source: "memory"; returns an empty array if there is no context data.
@@ -259,7 +259,7 @@ func TestStepGatherEvidence(t *testing.T) {
 	}
 }
 
-// TestStepGenerateCritique:
+// TestStepGenerateCritique checks the prompt for a judge.
 //
 // Source 001, repl/reflexion/critique.go: Prompts the LLM to identify issues in 3 categories:
 // MISSING, UNSUPPORTED, INCORRECT.
@@ -284,7 +284,7 @@ func TestStepGenerateCritique(t *testing.T) {
 	)
 }
 
-// TestStepReviseDraft:
+// TestStepReviseDraft checks the prompt for a revision.
 //
 // Source 001, repl/reflexion/prompts.go: Includes the original task, the previous draft, and
 // all critique issues with severity and suggested fixes.
@@ -301,7 +301,7 @@ func TestStepReviseDraft(t *testing.T) {
 	)
 }
 
-// TestExitConditions:
+// TestExitConditions checks when the loop ends.
 //
 // Source 001, repl/reflexion/outcome.go: critique.passes === true: success is true;
 // iterationNumber === maxIterations: success is false.
@@ -324,7 +324,7 @@ func TestExitConditions(t *testing.T) {
 	}
 }
 
-// TestCritiquePassFailRules:
+// TestCritiquePassFailRules checks which issues let a draft pass.
 //
 // Source 001, repl/reflexion/critique.go: passes is true if the issues array is empty or all
 // issues are "minor"; false if any issue is "major" or "critical".
@@ -359,7 +359,7 @@ func TestCritiquePassFailRules(t *testing.T) {
 	ended(t, config(&model{critiques: []string{says}}), reflexion.StatusPassed, 1)
 }
 
-// TestTokenTracking:
+// TestTokenTracking checks the counts of calls and tokens.
 //
 // Source 001, repl/reflexion/loop.go: total_tokens is the sum over every call; total_llm_calls
 // counts 2 per iteration.
@@ -375,7 +375,7 @@ func TestTokenTracking(t *testing.T) {
 		r.Spent.OutputTokens != 60 {
 		t.Errorf("spent %d calls, %d tokens, %+v", r.TotalLLMCalls, r.TotalTokens, r.Spent)
 	}
-	// The ledger also counts dollars and repeated critiques.
+	// The ledger also counts US dollars and repeated critiques.
 	price := llm.Price{Input: 1, Output: 10}
 	m = &model{
 		critiques: []string{"what?", passes}, usage: m.usage, facts: llm.Facts{Price: &price},
@@ -386,7 +386,7 @@ func TestTokenTracking(t *testing.T) {
 	}
 }
 
-// TestTypes:
+// TestTypes checks the names of the fields in JSON.
 //
 // Source 001, repl/reflexion/outcome.go: ReflexionResult: final_draft, iterations,
 // total_llm_calls, total_tokens, success.

@@ -8,10 +8,10 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// Task is a text that a model writes and judges accept, for [RunOn].
+// Task is a task for [RunOn]: a text that a model writes and judges accept.
 type Task struct {
 	// Task holds the labels and the name. A durable run that resumes starts over, reusing the
-	// recorded answers. No snippet runs, so the policy is not used.
+	// recorded answers. The loop runs no snippets, so the policy is not used.
 	repl.Task
 	// Config holds the task, the evidence, the models and the bounds.
 	Config Config

@@ -11,7 +11,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// TestCallsThatShouldRunAtOnceDo uses a model that answers no call before three have arrived.
+// TestCallsThatShouldRunAtOnceDo checks concurrent calls with a model that answers none of them
+// until three have arrived.
 func TestCallsThatShouldRunAtOnceDo(t *testing.T) {
 	const pool = "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(3) as pool:\n    "
 	for name, source := range map[string]string{
@@ -54,8 +55,8 @@ func TestCallsThatShouldRunAtOnceDo(t *testing.T) {
 	}
 }
 
-// TestSubLoopsAndCallsKeepTheirLimits counts what is in flight: the sub-loops of one loop, and
-// the model calls of the whole tree.
+// TestSubLoopsAndCallsKeepTheirLimits checks how many sub-loops of one loop, and how many model
+// calls of the whole tree, are in flight.
 func TestSubLoopsAndCallsKeepTheirLimits(t *testing.T) {
 	for name, source := range map[string]string{
 		"gather":   "import asyncio\nr = await asyncio.gather(*[rlm_query(str(i)) for i in range(12)])",

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// BenchmarkTurn measures a turn without model and snippet: extraction, keeping the output,
+// BenchmarkTurn measures a turn without its model call and snippet: extraction, storing the output,
 // feedback, messages.
 func BenchmarkTurn(b *testing.B) {
 	const turns = 50
@@ -68,8 +68,8 @@ func BenchmarkSubLoop(b *testing.B) {
 	b.ReportMetric(float64(took)/float64(b.N)/loops/1e6, "ms/loop")
 }
 
-// BenchmarkRunsAtOnce keeps 100 runs in flight, each held at its second turn until all have
-// arrived, and reports the memory of one.
+// BenchmarkRunsAtOnce keeps 100 runs in flight, holds each at its second turn until all have
+// reached it, and reports the memory per run.
 func BenchmarkRunsAtOnce(b *testing.B) {
 	const runs = 100
 	for b.Loop() {

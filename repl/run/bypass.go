@@ -49,7 +49,7 @@ func (r *tree) measureInputs(ctx context.Context) (int64, error) {
 	return sum, nil
 }
 
-// lengthOf returns the length of a text, in characters.
+// lengthOf returns the length of text, in characters.
 func lengthOf(ctx context.Context, text tiers.Text) (int64, error) {
 	t, err := bigtext.Of(ctx, text)
 	if err != nil {
@@ -61,20 +61,21 @@ func lengthOf(ctx context.Context, text tiers.Text) (int64, error) {
 // bypassShare is the fraction of the model's window that a direct question may fill.
 const bypassShare = 0.5
 
-// needsCode is the reply with which a model requests the loop instead of giving a direct answer.
+// needsCode is a model's reply that requests the loop instead of giving a direct answer.
 const needsCode = "NEEDS_CODE"
 
-// asksForCode matches a reply that is no more than needsCode, as models also write it.
+// asksForCode matches a reply that consists of needsCode alone, in any of the forms that models
+// write.
 var asksForCode = lazyregexp.New(`(?i)^\W*needs?[\W_]*code\W*$`)
 
-// plansCode matches a reply that announces the use of code in place of an answer.
+// plansCode matches a reply that announces code instead of giving an answer.
 var plansCode = lazyregexp.New(
 	`(?i)^\W*(?:to [^.:]{1,80}, )?(?:i(?:'ll| will| would| need| should| can)|let(?:'s| me| us))\b` +
 		`[^\n]{0,200}\b(?:code|python|script|repl)\b[^\n]{0,100}$|^\W*(?:let me|let's|i'll) [^\n]{0,80}[:…]$|` +
 		`^\W*\w+ing(?:\.\.\.|…)\s*$`)
 
-// mayBypass reports whether a run of c can be answered without its loop at all. Only a snippet
-// can call tools and agents, and a run without input is a task for code.
+// mayBypass reports whether a run of c can be answered without a loop. Only a snippet can call
+// tools and agents, and a run without input is a task for code.
 func (c *Config) mayBypass() bool {
 	hasInputs, hasFields := len(c.Inputs) > 0, len(c.Fields) > 0
 	return c.Notes == "" && c.Tools == nil && len(c.ToolFiles) == 0 && len(c.Agents) == 0 && hasInputs != hasFields
@@ -89,7 +90,7 @@ func (r *tree) writeDirect(ctx context.Context, contract *schema.Contract) (stri
 	}
 
 	chars, err := r.measureInputs(ctx)
-	if err != nil || chars > 4*limit { // a token has four characters, seldom more
+	if err != nil || chars > 4*limit { // a token rarely has more than four characters
 		return "", err
 	}
 	text, ok, err := r.inlineInputs(ctx, chars)
@@ -112,7 +113,7 @@ func (r *tree) writeDirect(ctx context.Context, contract *schema.Contract) (stri
 }
 
 // bypass asks the model once, without a loop, if the inputs are small. Done is false if the loop
-// has to answer.
+// must answer.
 func (r *tree) bypass(
 	ctx context.Context, contract *schema.Contract, trace *record.Trace,
 ) (outcome Outcome, done bool, err error) {
@@ -156,7 +157,7 @@ func (r *tree) bypass(
 	return Outcome{Status: ledger.StatusAnswered, Answer: answer, Bypassed: true}, true, nil
 }
 
-// enterLoop reports why the loop takes over after a direct question.
+// enterLoop emits the reason why the loop takes over after a direct question.
 func (r *tree) enterLoop(reason string) {
 	r.caller.Tell(ledger.Event{
 		Kind: ledger.EventWarning, Node: "0", Purpose: "bypass", Error: "no direct answer: " + reason,

@@ -13,9 +13,9 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// TestARunEndsWhereverItIsCancelled cancels a run with sub-loops, typed calls, a compaction and
-// a synthesis at each of its events in turn: it reports that, keeps its record complete, and
-// leaves nothing behind.
+// TestARunEndsWhereverItIsCancelled cancels a run with sub-loops, typed calls, a compaction and a
+// synthesis at each of its events in turn. It checks that the run reports the cancellation,
+// completes its record, and leaves nothing behind.
 func TestARunEndsWhereverItIsCancelled(t *testing.T) {
 	gone := errors.New("the user has left")
 	made := func() run.Config {
@@ -64,7 +64,7 @@ func TestARunEndsWhereverItIsCancelled(t *testing.T) {
 			}
 			continue
 		}
-		// The last steps may be done already.
+		// The last steps may be complete already.
 		if !errors.Is(err, gone) && (err != nil || at < events-2) ||
 			errors.Is(err, gone) && outcome.Status != ledger.StatusCanceled {
 			t.Errorf("at event %d of %d: %+v, %v", at, events, outcome, err)

@@ -47,8 +47,8 @@ func (l *loop) summarise(ctx context.Context, window int64) error {
 	}
 	limit := int64(l.cfg.CompactAt * float64(window))
 
-	// The model cannot summarise messages that do not fit in its window. If the last one alone
-	// does not fit, there is no summary.
+	// The model cannot summarise messages that do not fit in its window. If even the last message
+	// does not fit on its own, there is no summary.
 	whole := l.messages
 	ask := conversation.AppendUser(
 		conversation.TrimTurns(whole, preamble, int(3*window)), order,
@@ -73,9 +73,9 @@ func (l *loop) summarise(ctx context.Context, window int64) error {
 
 	l.compactions++
 	// The summary also covers the last message, so a quarter of the share is enough for that
-	// message. With more, the next turn would be summarised immediately. The share is in tokens:
-	// the same number of characters is a quarter of it, or all of it if each character is a
-	// token.
+	// message. With more, the next turn would be summarised immediately. The share is in tokens.
+	// The same number of characters is usually a quarter of the share, but all of it if each
+	// character is a token.
 	last := texts.Truncate(whole[len(whole)-1].Content, int(limit))
 	if tokens.Estimate(last) > limit/2 {
 		last = texts.Truncate(last, int(limit/4))
@@ -112,8 +112,8 @@ func (l *loop) listMessages(outcome *Outcome) []llm.Message {
 	return append(all, llm.Message{Role: llm.RoleAssistant, Content: end})
 }
 
-// extendHistory adds the messages since the last compaction to the history and returns
-// all of it.
+// extendHistory adds the messages since the last compaction to the history and returns the whole
+// history.
 func (l *loop) extendHistory(turns []llm.Message) []llm.Message {
 	if l.compactions > 0 {
 		turns = turns[2:] // the last summary and its frame

@@ -15,7 +15,7 @@ func TestCompatibility(t *testing.T) {
 	playAll(t, "testdata/compat")
 }
 
-// libraries are the keys of testdata/compat.txt, and their names on the page.
+// libraries are the keys of testdata/compat.txt, and the names of the libraries on the page.
 var libraries = [][2]string{
 	{"official", "The official library, alexzhang13/rlm"},
 	{"dspy", "dspy.RLM"},

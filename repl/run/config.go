@@ -29,12 +29,12 @@ type Config struct {
 	// Inputs become the variables context, context_1 and so on of the snippets. The caller keeps
 	// them open until Run returns.
 	Inputs []tiers.Input
-	// Schema is the contract of the answer, in any form that [schema.Parse] accepts: JSON
-	// Schema, or type text such as "bool". Nil allows any answer.
+	// Schema is the contract of the answer, in any form that [schema.Parse] accepts: JSON Schema,
+	// or the name of a type such as "bool". Nil allows any answer.
 	Schema json.RawMessage
 	// Signature is a contract of named fields, such as "question, passage -> answer: str, score:
-	// float"; it is an alternative to Schema. Fields are the values of its inputs. Each becomes
-	// a variable of the snippets; without Inputs, the dict context holds all of them.
+	// float"; it is an alternative to Schema. Fields are the values of its inputs. Each becomes a
+	// variable of the snippets; without Inputs, the dict context holds all fields.
 	Signature string
 	Fields    map[string]tiers.Value
 
@@ -56,9 +56,9 @@ type Config struct {
 	Open repl.Opener
 	// SQL makes the function sql, with which snippets query inputs that are tables. Nil means none.
 	SQL repl.SQL
-	// Out, if set, is a folder on the host that receives the files which the root's snippets
-	// write below [tiers.OutFolder], when the run ends. It is created if necessary; existing
-	// files stay.
+	// Out, if set, is a folder on the host. When the run ends, it receives the files that the
+	// root's snippets wrote below [tiers.OutFolder]. It is created if necessary; existing files are
+	// kept.
 	Out string
 	// Limits bound each snippet.
 	Limits tiers.Limits
@@ -68,7 +68,7 @@ type Config struct {
 	Tools *repl.Tools
 	// ToolFiles hold further functions, which run inside the sandbox.
 	ToolFiles []ToolFile
-	// Agents answer sub_agent_call.
+	// Agents are the agents that sub_agent_call can name.
 	Agents map[string]repl.Agent
 
 	// Budget bounds the whole tree.
@@ -91,8 +91,8 @@ type Config struct {
 	// Retries bounds how often a sub-call is repeated when its answer violates its contract, is
 	// truncated or is empty, by default 2; -1 means none.
 	Retries int
-	// ErrorTexts makes llm_query, rlm_query and the other calls for one text return "Error: "
-	// with the reason when they fail, instead of raising an exception.
+	// ErrorTexts makes llm_query, rlm_query and the other calls that return one string return
+	// "Error: " and the reason when they fail, instead of raising an exception.
 	ErrorTexts bool
 	// MaxErrors ends a loop after that many consecutive turns with the same failure, by default
 	// 3; -1 means never.
@@ -100,22 +100,23 @@ type Config struct {
 	// CompactAt is the fraction of the model's window at which a loop's messages are replaced
 	// with a summary, by default 0.7.
 	CompactAt float64
-	// Bypass is the size up to which a question and its inputs are answered by one call, without
-	// a loop: in tokens, by default 4096; -1 means never. It is capped at half of the model's
-	// window. The loop always answers if there are Tools, Agents, a directory or no input, or if
-	// the model requests code.
+	// Bypass is the size, in tokens, up to which one call answers a question and its inputs,
+	// without a loop; by default 4096; -1 means never. It is capped at half of the model's window.
+	// The loop always answers if there are Tools, Agents, a directory or no input, or if the model
+	// requests code.
 	Bypass int
-	// NoSynthesis gives up at the end of the turns instead of asking once more for
-	// the best answer so far.
+	// NoSynthesis ends the run when the turns run out, instead of asking once more for the best
+	// answer.
 	NoSynthesis bool
 
 	// Approve decides on each tool call of a snippet before the call is made. If it returns nil,
 	// the call is made; an error that wraps [repl.ErrLater] parks the run until a human decides,
-	// and any other error denies the call: the snippet gets an exception with its text. Spent is
-	// the run's spending so far. Approve is called concurrently. A nil Approve makes all calls.
+	// and any other error denies the call: the snippet gets an exception with its message. Spent is
+	// the run's spending up to the call. Approve is called concurrently. A nil Approve makes all
+	// calls.
 	Approve func(ctx context.Context, call tiers.Call, spent ledger.Spending) error
 
-	// Triggers configure when ShouldTrigger chooses a run.
+	// Triggers configure when ShouldTrigger recommends a run.
 	Triggers Triggers
 
 	// Trace is the folder for the record; empty for none. It must not hold a record yet.
@@ -136,7 +137,7 @@ const (
 	defaultLoopsAtOnce = 4
 	defaultCompactAt   = 0.7
 	defaultErrors      = 3
-	defaultBypass      = 4096 // a larger bypass costs more than the few turns that it may save
+	defaultBypass      = 4096 // a larger bypass costs more than the turns it saves
 )
 
 // WithDefaults returns c with every zero field replaced by its default.

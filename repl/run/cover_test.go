@@ -103,7 +103,7 @@ func TestCoverGivesEachRecordItsValue(t *testing.T) {
 	}
 }
 
-// unknown leaves a record without a value until the model is asked often enough.
+// unknown leaves one record without a value until the model has been asked more than after times.
 func unknown(after int64) func(llm.Request) (llm.Response, error) {
 	var asked atomic.Int64
 	honest := colours(unspoiled)

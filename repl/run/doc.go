@@ -3,9 +3,9 @@
 //
 // The root model sees a description of the input, not the input itself. It writes snippets. They
 // run in a sandbox that holds the input as a variable, and they call models on parts of it. The
-// output of the snippets goes back to the model, truncated; the value passed to FINAL is the
-// answer. A snippet can also start the same loop on a part of the input, one level deeper, in a
-// separate session.
+// model receives the truncated output of the snippets; the value passed to FINAL is the answer. A
+// snippet can also start the same loop on a part of the input, one level deeper, in a separate
+// session.
 //
 //	outcome, err := run.Run(ctx, run.Config{
 //		Question: "how many tickets were about lost cards?",

@@ -19,12 +19,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// committed is the knowledge of the root loop after a turn, apart from its namespaces. It is
-// enough to continue in another process.
+// committed is the state of the root loop after a turn, apart from its namespaces. It is enough to
+// continue in another process.
 type committed struct {
 	Version  int    `json:"version"`
 	Question string `json:"question"`
-	// Moved reports that the question is the last input rather than in the messages.
+	// Moved reports that the question is the last input and not in the messages.
 	Moved    bool   `json:"moved,omitempty"`
 	Contract string `json:"contract,omitempty"`
 	// Messages and History are appended to those of the previous commit.
@@ -40,7 +40,7 @@ type committed struct {
 	Failures    int    `json:"failures,omitempty"`
 	Last        string `json:"last,omitempty"`
 	Reply       string `json:"reply,omitempty"`
-	// Answer is the answer of the turn that ended the loop, by Model.
+	// Answer is Model's answer in the turn that ended the loop.
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Model  string          `json:"model,omitempty"`
 
@@ -54,7 +54,7 @@ type committed struct {
 
 const commitVersion = 1
 
-// appended are messages that follow those already known.
+// appended holds the messages that follow the first Keep of the previous commit.
 type appended struct {
 	Keep int           `json:"keep"`
 	New  []llm.Message `json:"new,omitempty"`
@@ -80,7 +80,7 @@ type durable struct {
 	// is the index of that turn.
 	commits []committed
 	at      runlog.Commit
-	// messages and history belong to the last commit.
+	// messages and history are those of the last commit.
 	messages, history []llm.Message
 }
 
@@ -112,7 +112,7 @@ func (d *durable) load(ctx context.Context) error {
 	return nil
 }
 
-// decodeCommit strictly decodes what a turn stored.
+// decodeCommit strictly decodes the data that a turn stored.
 func decodeCommit(data []byte) (c committed, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
@@ -167,7 +167,7 @@ func (l *loop) open(ctx context.Context, tools *repl.Tools, files []toolFile) er
 }
 
 // restore resumes the loop after the last turn of an earlier process with a complete state. The
-// session must not have run anything yet.
+// session must not have run any code yet.
 func (l *loop) restore(ctx context.Context) error {
 	d := &l.durable
 	if err := l.takeOver(ctx, d.last()); err != nil {
@@ -240,7 +240,7 @@ func (l *loop) importState(ctx context.Context, last *committed) error {
 	return nil
 }
 
-// noteChanges tells the model what differs from the turns that it remembers.
+// noteChanges tells the model what has changed since the turns in its messages.
 func (l *loop) noteChanges(last *committed) {
 	note := ""
 	if last.Question != l.question {
@@ -302,9 +302,8 @@ func (l *loop) commit(ctx context.Context, turn int, answer json.RawMessage) err
 	return nil
 }
 
-// answered returns the answer with which an earlier process ended the loop, or nil. An answer to
-// another question, or under another contract, does not count. The answer of another model is
-// refused.
+// answered returns the answer with which an earlier process ended the loop, or nil. It ignores an
+// answer to another question or under another contract, and refuses the answer of another model.
 func (l *loop) answered() (json.RawMessage, error) {
 	if !l.durable.isBegun() {
 		return nil, nil
@@ -321,15 +320,14 @@ func (l *loop) answered() (json.RawMessage, error) {
 	return last.Answer, nil
 }
 
-// appendTo returns messages as an addition to the known ones.
+// appendTo returns messages as an addition to known.
 func appendTo(known, messages []llm.Message) appended {
 	n := record.CountSame(known, messages)
 	return appended{Keep: n, New: messages[n:]}
 }
 
-// exportState returns the data of the session's namespaces, and completes the commit. A
-// session's state counts only as a whole: parts that cannot be exported are recreated by running
-// the snippets again.
+// exportState returns the data of the session's namespaces, and completes the commit. A session's
+// state is stored only as a whole: if a part cannot be exported, the snippets run again.
 func (l *loop) exportState(ctx context.Context, c *committed) ([]byte, error) {
 	if l.durable.runLog.IsSpare() {
 		c.Lost = "a run that is kept by the way keeps no state"

@@ -6,8 +6,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// FuzzDecodeCommit: the stored data of a turn is either refused, or describes a state within its
-// bounds.
+// FuzzDecodeCommit checks that the stored data of a turn is either refused or describes a state
+// within its bounds.
 func FuzzDecodeCommit(f *testing.F) {
 	f.Add([]byte(`{"version":1,"question":"why?","messages":{"keep":0,"new":[{"role":"user","content":"x"}]},` +
 		`"history":{"keep":0},"memory":{},"spent":{"calls":1,"input_tokens":1,"output_tokens":1,"usd":0},` +

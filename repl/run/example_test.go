@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// one is a registry with one model under every name.
+// one is a registry that returns one provider under every name.
 type one struct{ llm.Provider }
 
 // Resolve implements ledger.Models.
@@ -19,7 +19,7 @@ func (o one) Resolve(name string) (llm.Model, error) {
 	return llm.Model{Name: name, ID: name, Provider: o.Provider}, nil
 }
 
-// A model counts in a value that it never sees as a whole.
+// The model counts the large totals in an input that its prompt does not contain.
 func ExampleRun() {
 	reply := "```repl\nFINAL(sum(order[\"total\"] > 100 for order in context))\n```"
 	model, err := scripted.New(scripted.Rule{Reply: &reply})

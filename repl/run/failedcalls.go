@@ -7,9 +7,9 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/turns"
 )
 
-// checkFailed informs the model about sub-calls that failed in a turn. An answer of that turn
-// does not count: the model gave it before it knew of the failures. It may repeat the answer,
-// but the text of a failure is never accepted.
+// checkFailed informs the model about sub-calls that failed in a turn. An answer of that turn is
+// not accepted, because the model gave it before it was informed. The model may repeat the answer,
+// but an answer with the text of a failure is never accepted.
 func (l *loop) checkFailed(ctx context.Context, done *turns.Turn) error {
 	failed := l.answers.TakeFailed()
 	if done.Final != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// notWhole are finish reasons of servers. None of them means that a reply is whole.
+// notWhole holds finish reasons of servers, all of which mean that a reply is incomplete.
 var notWhole = []string{
 	"length", "max_tokens", "MAX_TOKENS", "model_length", "incomplete", "model_context_window_exceeded",
 	"content_filter", "SAFETY", "RECITATION", "sensitive", "refusal", "guardrail_intervened",
@@ -22,10 +22,10 @@ var notWhole = []string{
 	"OTHER", "pause_turn", "tool_calls",
 }
 
-// wires are providers, each with its own format or words.
+// wires are providers that differ in their format or in their finish reasons.
 var wires = []string{"openai", "anthropic", "gemini"}
 
-// stump is the text of replies that are not whole.
+// stump is the text of an incomplete reply.
 const stump = "The parts are one, two and th"
 
 // asksAll asks the model of each finish reason in each way. The list believed gets the results of
@@ -48,7 +48,7 @@ for word in WORDS:
 print(len(believed))`
 
 // cutModels serves the models PREFIX-WORD, whose replies end with the finish reason WORD. The
-// models whole-WORD end so from their second reply, and the model root calls all others.
+// models whole-WORD do so from their second reply on, and the model root calls all others.
 func cutModels(t *testing.T, wire string) *providers.Registry {
 	t.Helper()
 	words := "'" + strings.Join(notWhole, "', '") + "'"
@@ -91,8 +91,8 @@ func cutModels(t *testing.T, wire string) *providers.Registry {
 	return registry
 }
 
-// TestOnlyWholeRepliesAreBelieved: no other reply becomes an answer, whatever its finish reason is
-// called, on any wire.
+// TestOnlyWholeRepliesAreBelieved checks that an incomplete reply never becomes an answer, whatever
+// its finish reason and its wire format.
 func TestOnlyWholeRepliesAreBelieved(t *testing.T) {
 	for _, wire := range wires {
 		t.Run(wire, func(t *testing.T) {
@@ -124,7 +124,8 @@ func TestOnlyWholeRepliesAreBelieved(t *testing.T) {
 	}
 }
 
-// checkUnanswered runs a configuration, streamed, and checks that it has no answer and says why.
+// checkUnanswered runs a configuration with streaming and checks that the outcome has no answer and
+// gives a reason.
 func checkUnanswered(t *testing.T, cfg run.Config) {
 	t.Helper()
 	var mu sync.Mutex
@@ -149,7 +150,8 @@ func checkUnanswered(t *testing.T, cfg run.Config) {
 	}
 }
 
-// TestTheCodeOfARefusalIsNotRun: a filter may stop a reply anywhere, so its code may be incomplete.
+// TestTheCodeOfARefusalIsNotRun checks that the code of a filtered reply does not run. A filter may
+// stop a reply anywhere, so its code may be incomplete.
 func TestTheCodeOfARefusalIsNotRun(t *testing.T) {
 	outcome, err := run.Run(t.Context(), config(&models{byPurpose: func(llm.Request) (llm.Response, bool) {
 		return llm.Response{Text: code("FINAL(1)"), Finish: "content_filter"}, true
@@ -159,7 +161,8 @@ func TestTheCodeOfARefusalIsNotRun(t *testing.T) {
 	}
 }
 
-// TestAnAnswerBesideTheCallOfAToolDoesNotCount: the model waits for what the tool returns.
+// TestAnAnswerBesideTheCallOfAToolDoesNotCount checks that an answer next to a tool call is not
+// accepted, because the model still waits for the tool's result.
 func TestAnAnswerBesideTheCallOfAToolDoesNotCount(t *testing.T) {
 	var told string
 	answered(t, config(&models{byPurpose: func(r llm.Request) (llm.Response, bool) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
@@ -14,10 +15,10 @@ import (
 // form is a reply of testdata/forms.txt.
 type form struct {
 	name, text string
-	wanted     []string // the right answers; "told" stands for another turn
+	wanted     []string // the right answers; "told" means another turn
 	seen       bool     // the model has seen the output of code before
-	atEnd      bool     // it is the reply of the last turn
-	open       string   // why the loop does not get it right yet
+	atEnd      bool     // the form is the reply of the last turn
+	open       string   // why the loop does not handle the form correctly yet
 }
 
 // oddCharacters are the characters that the file writes as words.
@@ -94,9 +95,10 @@ func (f *form) play(t *testing.T, input, look string) (answer string) {
 	return outcome.Text()
 }
 
-// TestForms plays the replies of testdata/forms.txt: no answer is invented or changed, and at most
-// one of twenty replies with a clear meaning costs another turn.
+// TestForms plays the replies of testdata/forms.txt: it checks that no answer is invented or
+// changed, and that at most one of twenty replies with a clear meaning costs another turn.
 func TestForms(t *testing.T) {
+	skip.UnderRace(t)
 	input, look, all := readForms(t)
 	if len(all) < 300 {
 		t.Errorf("the file has %d replies", len(all))

@@ -147,7 +147,7 @@ func TestCompactionKeepsStateAndHistory(t *testing.T) {
 	}
 }
 
-// slow makes sub-calls end with their context, unless they are quick.
+// slow makes each sub-call run until its context ends, unless its prompt says "quick".
 func slow(m *models, started chan<- struct{}) {
 	m.complete = func(ctx context.Context, r llm.Request) (llm.Response, error) {
 		if r.Metadata.Purpose != "leaf" || last(r) == "quick" {
@@ -193,7 +193,7 @@ func TestTheBudgetOfTimeEndsTheRun(t *testing.T) {
 }
 
 // solveInTime runs snippets, the last of which does not end by itself, with a time budget. It
-// gives a busy machine more time, until a snippet has run.
+// doubles the budget until a snippet has run, because the machine may be busy.
 func solveInTime(t *testing.T, sources ...string) run.Outcome {
 	t.Helper()
 	for wall := 500 * time.Millisecond; ; wall *= 2 {
@@ -210,7 +210,7 @@ func solveInTime(t *testing.T, sources ...string) run.Outcome {
 	}
 }
 
-// TestTimeoutKeepsTheAnswerSoFar: if the run's time ends during a snippet, the outcome
+// TestTimeoutKeepsTheAnswerSoFar checks that, if the run's time ends during a snippet, the outcome
 // contains the answer that the snippet had set, or its output if it had set none.
 func TestTimeoutKeepsTheAnswerSoFar(t *testing.T) {
 	for source, want := range map[string]string{
@@ -415,7 +415,8 @@ func TestARefusalEndsTheRunAndACutReplyIsTold(t *testing.T) {
 	}
 }
 
-// TestAFullSandboxIsToldToTheModel: output that does not fit in the session does not end the run.
+// TestAFullSandboxIsToldToTheModel checks that output too large for the session does not end the
+// run.
 func TestAFullSandboxIsToldToTheModel(t *testing.T) {
 	m := &models{script: []string{
 		code(
@@ -430,8 +431,8 @@ func TestAFullSandboxIsToldToTheModel(t *testing.T) {
 	answered(t, cfg, "done")
 }
 
-// TestRefusingWordsAreNoAnswer: the words with which a model declines do not count as a
-// direct answer, as the last answer of a loop, or as a summary of the work.
+// TestRefusingWordsAreNoAnswer checks that a refusal in words is not accepted as a direct answer,
+// as the last answer of a loop, or as a summary of the work.
 func TestRefusingWordsAreNoAnswer(t *testing.T) {
 	declines := func(purpose string) func(llm.Request) (llm.Response, bool) {
 		return func(r llm.Request) (llm.Response, bool) {
@@ -466,8 +467,8 @@ func TestRefusingWordsAreNoAnswer(t *testing.T) {
 	}
 }
 
-// TestACompactionLastsInEveryScript: even if each character is a token, the kept part of the
-// last message must leave room for the next.
+// TestACompactionLastsInEveryScript checks that, even if each character is a token, the kept part
+// of the last message leaves room for the next message.
 func TestACompactionLastsInEveryScript(t *testing.T) {
 	look := code("print('\u4e2d' * 9000)")
 	m := &models{facts: llm.Facts{Window: 16_000}, script: []string{
@@ -480,8 +481,8 @@ func TestACompactionLastsInEveryScript(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatCannotBeCheckedIsTheModelsToMend: the run continues, and the model can correct
-// it.
+// TestAnAnswerThatCannotBeCheckedIsTheModelsToMend checks that the run continues after such an
+// answer, so that the model can correct it.
 func TestAnAnswerThatCannotBeCheckedIsTheModelsToMend(t *testing.T) {
 	m := &models{script: []string{code("FINAL(['abc'] * 150_000)"), code("FINAL(['abc'] * 3)")}}
 	cfg := config(m)
@@ -494,8 +495,8 @@ func TestAnAnswerThatCannotBeCheckedIsTheModelsToMend(t *testing.T) {
 	}
 }
 
-// TestNothingIsAskedAfterTheEnd: the value examined for a partial answer may be an object that
-// would ask again.
+// TestNothingIsAskedAfterTheEnd checks that reading a partial answer makes no model call, even if
+// its value is an object whose methods would ask a model.
 func TestNothingIsAskedAfterTheEnd(t *testing.T) {
 	m := &models{
 		script: []string{
@@ -513,8 +514,8 @@ func TestNothingIsAskedAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestLoopsThatTheBudgetRefusesNeverBegin: a snippet may request any number of sub-loops, and each
-// would get a session, a folder and a place in the record.
+// TestLoopsThatTheBudgetRefusesNeverBegin checks that a refused sub-loop gets no session, no folder
+// and no place in the record, however many sub-loops a snippet requests.
 func TestLoopsThatTheBudgetRefusesNeverBegin(t *testing.T) {
 	long := "'x' * 40_000"
 	m := &models{
@@ -557,8 +558,8 @@ func TestLoopsThatTheBudgetRefusesNeverBegin(t *testing.T) {
 	}
 }
 
-// TestNoDirectAnswerWhereOnlyCodeCanAnswer: only snippets reach tools, agents and directories, and
-// without an input, no input can be short enough for a direct answer.
+// TestNoDirectAnswerWhereOnlyCodeCanAnswer checks that there is no direct answer if the run has
+// tools, agents or a directory, which only snippets reach, or has no input.
 func TestNoDirectAnswerWhereOnlyCodeCanAnswer(t *testing.T) {
 	tools, err := repl.NewTools(repl.Tool{
 		Name: "look", Call: func(context.Context, map[string]tiers.Value) (tiers.Value, error) {

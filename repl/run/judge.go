@@ -12,7 +12,7 @@ import (
 )
 
 // takeJSON accepts the object or list in a reply without code as the answer, if the contract
-// asks for one.
+// requires one.
 func (l *loop) takeJSON(done *turns.Turn, response llm.Response) {
 	if l.contract == nil || response.Finish != llm.FinishStop || len(done.Notes) > 0 ||
 		turns.IsPutOff(response.Text) || turns.RefuseWords(response.Text) != "" {
@@ -33,8 +33,8 @@ func (l *loop) takeJSON(done *turns.Turn, response llm.Response) {
 	}
 }
 
-// judge checks an answer against the contract. If the answer violates it, the model gets the
-// violations, and its session stays as it is.
+// judge checks an answer against the contract. If the answer violates the contract, the model
+// receives the violations, and its session does not change.
 func (l *loop) judge(done *turns.Turn) json.RawMessage {
 	if done.Final == nil {
 		return nil
@@ -60,8 +60,8 @@ func (l *loop) judge(done *turns.Turn) json.RawMessage {
 const noValue = "FINAL got None, so it was not accepted. Pass the value itself; " +
 	`if there is none, say so in words: FINAL("none").`
 
-// check returns the answer in the form of the contract. A text that contains the value counts as
-// the value. An answer that takes too much work to check counts as a violation too, which the
+// check returns the answer in the form of the contract. A string that contains the value is
+// accepted as the value. An answer that takes too much work to check is also a violation, which the
 // model can fix.
 func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation) {
 	if l.contract == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// hasty returns a run with little time, whose sub-calls take forever.
+// hasty returns a run with little time, whose sub-calls last until the time ends.
 func hasty(m *models) run.Config {
 	slow(m, make(chan struct{}, 100))
 	cfg := config(m)

@@ -63,7 +63,8 @@ type loop struct {
 // preamble counts the messages before the turns.
 const preamble = 2
 
-// solve runs the loop to its end. If it returns an error, the outcome holds the results so far.
+// solve runs the loop to its end. If it returns an error, the outcome holds the results up to that
+// point.
 func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 	if err := l.begin(ctx); err != nil {
 		return Outcome{}, err
@@ -231,8 +232,8 @@ func (l *loop) writeOpening(ctx context.Context, functions, notes string) ([]llm
 	}, nil
 }
 
-// describeSubCalls returns how many characters the prompt of a sub-call may have, or "" if that
-// is unknown.
+// describeSubCalls returns a sentence about how many characters the prompt of a sub-call may have,
+// or "" if the number is unknown.
 func (l *loop) describeSubCalls() string {
 	if chars := l.caller.UsualChars(l.cfg.SubModel); chars > 0 {
 		return quantity.Comma(chars)
@@ -389,12 +390,12 @@ func (l *loop) execute(ctx context.Context, reply turns.Reply) (turns.Turn, erro
 	return done, err
 }
 
-// recoverPartial returns the state of a loop without an answer: the value of answer["content"],
-// or else the last output. It takes up to two seconds beyond the run's time.
+// recoverPartial returns the partial answer of a loop that has no answer: the value of
+// answer["content"], or else the last output. It takes up to two seconds beyond the run's time.
 func (l *loop) recoverPartial(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	if l.session == nil { // it could not be restored
+	if l.session == nil { // the session could not be restored
 		return ""
 	}
 	ran, err := l.session.Run(ctx, loopsession.Block{

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/repl/run"
 )
 
@@ -16,11 +17,11 @@ var marks = []string{
 	"\ufeff", "\u00a0", "\x00", "- ", "1. ", "> ", "<|channel|>", "<|message|>", "FINAL", "FINAL(",
 }
 
-// codePlace is the place of the code in a wrapping.
+// codePlace matches the placeholder for the code in a wrapping.
 var codePlace = regexp.MustCompile(`\{(code\w*|argumentsjson)\}`)
 
 // mangle changes the text around the code of a reply, in the order of ops. The code stays in one
-// piece, so that its answer is the only one that a program gives.
+// piece, so the only answer in the reply is that of the code.
 func mangle(wrap string, ops []byte) string {
 	pieces, at := []string{}, 0
 	for _, place := range append(codePlace.FindAllStringIndex(wrap, -1), []int{len(wrap), len(wrap)}) {
@@ -49,8 +50,8 @@ func mangle(wrap string, ops []byte) string {
 	return strings.Join(pieces, "")
 }
 
-// goodReplies returns the rows of the table that have an answer, and answers in text, except
-// those with another answer in a thought, or with other characters in their code.
+// goodReplies returns the rows of the table that have an answer, and answers in text, except those
+// with another answer in a thought, or other characters in their code.
 func goodReplies(tb testing.TB) (wraps []string, codes []reply) {
 	tb.Helper()
 	all := readReplies(tb)
@@ -90,6 +91,7 @@ func checkMangled(t *testing.T, wrap string, r reply, ops []byte) {
 
 // TestMangledReplies plays a fixed part of the inputs of FuzzMangledReplies.
 func TestMangledReplies(t *testing.T) {
+	skip.UnderRace(t)
 	wraps, codes := goodReplies(t)
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same in every run
 	kept := 0

@@ -13,14 +13,14 @@ import (
 // Outcome is the result of a run.
 type Outcome struct {
 	Status ledger.Status `json:"status"`
-	// Answer is the answer as JSON; text is a JSON string. It is set only with
+	// Answer is the answer as JSON; an answer in words is a JSON string. It is set only with
 	// ledger.StatusAnswered and ledger.StatusSynthesised, and always meets the contract.
 	Answer json.RawMessage `json:"answer,omitempty"`
 	// Partial is the unchecked state of a run that ended without an answer: the value of
 	// answer["content"], or else the last output.
 	Partial string `json:"partial,omitempty"`
-	// Reason explains in one sentence why the status is not answered, or what the answer lacks:
-	// records for which no model gave a value.
+	// Reason explains in one sentence why the status is not answered, or which records have no
+	// value in the answer.
 	Reason string `json:"reason,omitempty"`
 	// Bypassed reports that the input was small and a single call answered, without a loop.
 	Bypassed bool `json:"bypassed,omitempty"`

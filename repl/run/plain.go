@@ -9,12 +9,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// plainNext is the feedback on a first reply in words, where there is nothing to look at.
+// plainNext is the feedback on a first reply in words, if there is no input to look at.
 const plainNext = "Your reply had neither code nor a final answer. If the answer needs code, write it in a ```repl " +
 	"block. If words are enough, reply with the answer alone: your next reply in words is taken as the answer."
 
-// takePlain accepts a reply in words as the answer, if there is no input that the model would have
-// to look at, and if the model has been asked once whether it means that.
+// takePlain accepts a reply in words as the answer, if there is nothing that the model would need a
+// snippet for, and if plainNext has asked the model once for an answer in words.
 func (l *loop) takePlain(done *turns.Turn, response llm.Response) error {
 	if l.hasMaterial() || response.Finish != llm.FinishStop || len(done.Notes) > 0 ||
 		turns.IsPutOff(response.Text) || turns.RefuseWords(response.Text) != "" {
@@ -33,15 +33,16 @@ func (l *loop) takePlain(done *turns.Turn, response llm.Response) error {
 	return nil
 }
 
-// hasMaterial reports whether the loop has anything that only a snippet can look at or use. A
-// sub-loop's words go to code, which could not tell an answer from an excuse.
+// hasMaterial reports whether the loop has inputs, tools or agents, which only a snippet can use.
+// For a sub-loop it returns true, because code receives its answer and could not tell an answer
+// from an excuse.
 func (l *loop) hasMaterial() bool {
 	return l.depth > 0 || len(l.inputs) > 0 || len(l.fields) > 0 || l.cfg.Tools != nil || len(l.cfg.ToolFiles) > 0 ||
 		len(l.cfg.Agents) > 0
 }
 
-// wasAskedForWords reports whether the last feedback is plainNext. Output of code cannot pass for
-// it: it is never the second line.
+// wasAskedForWords reports whether the last feedback is plainNext. Output of code cannot be
+// mistaken for it, because output is never on the second line.
 func (l *loop) wasAskedForWords() bool {
 	_, told, _ := strings.Cut(l.messages[len(l.messages)-1].Content, "\n")
 	return strings.HasPrefix(told, plainNext)

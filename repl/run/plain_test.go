@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// TestWordsAreAnAnswerWhereThereIsNothingToLookAt: if the run has an input, the same replies do not
-// count as answers.
+// TestWordsAreAnAnswerWhereThereIsNothingToLookAt checks that replies in words are answers if the
+// run has no input, and are not if it has one.
 func TestWordsAreAnAnswerWhereThereIsNothingToLookAt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -18,9 +18,9 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// These tests run the whole path over large inputs, with a table instead of a model's judgement.
-// They show that nothing is lost, duplicated or mixed up on the way. They show nothing about how
-// well any model answers.
+// These tests run the whole path over large inputs, with a table in place of a model's judgement.
+// They check that nothing is lost, duplicated or mixed up, and say nothing about how well a model
+// answers.
 
 var (
 	questionKinds = []string{"location", "person", "number", "date", "entity"}
@@ -30,8 +30,8 @@ var (
 	)
 )
 
-// labelledLines returns n lines in the manner of OOLONG and the label of each, which does not
-// appear in the text.
+// labelledLines returns n lines in the style of OOLONG and the label of each, which the line does
+// not contain.
 func labelledLines(n int) (lines []string, label map[string]string) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	label = map[string]string{}
@@ -121,7 +121,7 @@ func TestNeedleSweepReachesEveryPlace(t *testing.T) {
 			filler := strings.Repeat("The grass is green and the sky is blue. ", tokens*4/40)
 			var input strings.Builder
 			var want []int
-			for at, depth := 0, 0; depth <= 100; depth += 50 { // in one input, since each place is another number
+			for at, depth := 0, 0; depth <= 100; depth += 50 { // one input with a number per place
 				next := len(filler) * depth / 100
 				number := 4_000_000 + tokens/100 + depth
 				fmt.Fprintf(&input, "%s The magic number is %d. ", filler[at:next], number)
@@ -184,8 +184,8 @@ func TestHundredRunsAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// TestBothWireFormatsGiveTheSameRun asks the same model in OpenAI's and in Anthropic's format,
-// over HTTP, on a server that fails now and then.
+// TestBothWireFormatsGiveTheSameRun asks the same model in OpenAI's and in Anthropic's format, over
+// HTTP, on a server that fails occasionally.
 func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 	conversations := map[string]string{}
 	for _, name := range []string{"openai/gpt-5", "anthropic/claude-sonnet-4-5"} {
@@ -218,7 +218,7 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 		cfg.Trace, cfg.CallsAtOnce = filepath.Join(
 			t.TempDir(),
 			"trace",
-		), 1 // so that calls end in one order
+		), 1 // so that the calls end in a fixed order
 		outcome, err := run.Run(t.Context(), cfg)
 		if err != nil || outcome.Text() != `["PART A", "PART B", "PART C"]` {
 			t.Fatalf("%s: %+v, %v", name, outcome, err)
@@ -250,8 +250,8 @@ func readTrajectory(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestLongTextsGoToSubCallsByReference: text that the sandbox never held can still go to a
-// sub-loop, whole or in part.
+// TestLongTextsGoToSubCallsByReference checks that a long text that the sandbox never held can go
+// to a sub-loop, whole or in part.
 func TestLongTextsGoToSubCallsByReference(t *testing.T) {
 	input := strings.Repeat("é line of text\n", 1_000_000)
 	m := &models{

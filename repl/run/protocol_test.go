@@ -27,8 +27,8 @@ import (
 // row is one promise of the protocol: the value that a snippet passes to FINAL.
 type row struct{ name, source, want string }
 
-// The rows of the protocol, by name, dialect, arity, call and await. Leaves repeat
-// their prompt, as it is if it is a list, and answer a yes to a prompt with "yes" in it.
+// The rows of the protocol, by name, dialect, arity, call and await. Leaves repeat their prompt,
+// verbatim if it is a list, and a typed leaf answers yes if its prompt contains "yes".
 var rows = []row{
 	{
 		"context", "FINAL([context, context_0, context_1])",
@@ -494,7 +494,7 @@ func leafOf(r llm.Request) (llm.Response, error) {
 	return llm.Response{Text: answer}, nil
 }
 
-// loopOf answers sub-loops of the rows with their question and their context.
+// loopOf answers sub-loops of the rows with the sub-loop's question and context.
 func loopOf(r llm.Request) (llm.Response, bool) {
 	if r.Metadata.Depth == 0 {
 		return llm.Response{}, false
@@ -513,7 +513,7 @@ func loopOf(r llm.Request) (llm.Response, bool) {
 func TestEveryRowOfTheProtocol(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			// A row with a failing call gives its answer twice: the first does not count yet.
+			// A row with a failing call gives its answer twice, because the first is not accepted.
 			script := []string{code(row.source), code("FINAL(kept)")}
 			m := &models{script: script, sub: leafOf, byPurpose: loopOf}
 			cfg := config(m, text("the first"), text("the second"))
@@ -527,8 +527,8 @@ func TestEveryRowOfTheProtocol(t *testing.T) {
 
 var critics = map[string]repl.Agent{"critic": {Doc: "judges", System: "You are a critic."}}
 
-// TestEveryRowOfTheProtocolInTierLocal tries the rows in one session, since processes take long
-// to start. Sub-loops are simulated: the real ones are tested above.
+// TestEveryRowOfTheProtocolInTierLocal tries the rows in one session, because processes start
+// slowly. Sub-loops are simulated: TestEveryRowOfTheProtocol tests real ones.
 func TestEveryRowOfTheProtocolInTierLocal(t *testing.T) {
 	for _, tier := range shared.Tiers() {
 		if tier.Info().Name == "local" {

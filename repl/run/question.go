@@ -44,8 +44,8 @@ func (l *loop) movedTo() string {
 	return fmt.Sprintf("context_%d", len(l.inputs)-1)
 }
 
-// restart starts the loop over with its question as an input, because a server rejected the
-// first messages as too long. If the question is not the reason, it returns the refusal.
+// restart starts the loop again with its question as an input, after a server rejected the first
+// messages as too long. If the question is not the cause, restart returns the refusal.
 func (l *loop) restart(ctx context.Context, refusal error) error {
 	if l.moved != nil || 2*tokens.Estimate(l.question) < conversation.CountTokens(l.messages) {
 		return refusal

@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// TestARunAgainstAServerWithEveryQuirk: a second run, with its own registry, repeats only one
-// refused call: the call from which it learns the window.
+// TestARunAgainstAServerWithEveryQuirk checks that a second run, with its own registry, repeats
+// only one refused call, from which the registry learns the window.
 func TestARunAgainstAServerWithEveryQuirk(t *testing.T) {
 	answers := 0
 	server := llmtest.StartQuirky(func(r llm.Request) (llm.Response, error) {

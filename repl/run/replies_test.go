@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -21,10 +22,10 @@ type reply struct {
 	answer     string
 	told       string // the feedback to the model, if the text is not an answer
 	wrap       string // what surrounds the code; empty for a whole reply
-	kind       string // "reply", "calls", or "leaf", "direct" or "last" and the type that is asked for
-	finish     string // how the reply ended, empty for its own end
-	again      string // the reply of a sub-call that is asked again, the same if empty
-	atRoot     bool   // it is played at the root alone
+	kind       string // "reply", "calls", or "leaf", "direct" or "last" with the requested type
+	finish     string // how the reply ended; empty if it is complete
+	again      string // the second reply of a sub-call; empty if it equals the first
+	atRoot     bool   // the row is played only at the root
 }
 
 // readReplies reads the table.
@@ -115,7 +116,7 @@ func (r reply) in(wrap reply) reply {
 	return r
 }
 
-// eachLine changes the lines of a code and joins them.
+// eachLine changes each line of a program and joins the lines.
 func eachLine(lines []string, change func(i int, line string) string) string {
 	changed := make([]string, len(lines))
 	for i, line := range lines {
@@ -139,6 +140,7 @@ const askedAgain = "asked again"
 // TestReplies plays the table at the root and in a sub-loop. No row may yield a different
 // answer.
 func TestReplies(t *testing.T) {
+	skip.UnderRace(t)
 	rows := readReplies(t)
 	if len(rows) < 1_000 {
 		t.Errorf("the table has %d rows", len(rows))
@@ -301,7 +303,7 @@ func (r *reply) checkLast(t *testing.T, schema string) {
 	}
 }
 
-// typeOf returns the contract of a type, or nil.
+// typeOf returns the contract of a type, or nil if schema is empty.
 func typeOf(schema string) json.RawMessage {
 	if schema == "" {
 		return nil

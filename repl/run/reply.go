@@ -7,8 +7,8 @@ import (
 )
 
 // readReply finds code and answers in a reply, without parts that a truncated reply left
-// incomplete. An answer in words with the call of a tool does not count: the model has not seen
-// what the tool returns.
+// incomplete. An answer in words next to a tool call is dropped, because the model has not seen the
+// tool's result.
 func readReply(response llm.Response) turns.Reply {
 	reply := turns.Extract(response.Text)
 	switch response.Finish {
@@ -21,7 +21,7 @@ func readReply(response llm.Response) turns.Reply {
 	return reply
 }
 
-// noteEnding adds a note for the model if its reply is not whole, or did nothing.
+// noteEnding adds a note for the model if its reply is incomplete or did nothing.
 func noteEnding(done *turns.Turn, response llm.Response) {
 	isSilent := done.IsSilent && len(done.Notes) == 0
 	isCall := response.Finish == finish.ToolCalls

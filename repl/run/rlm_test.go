@@ -91,7 +91,7 @@ func config(m *models, inputs ...tiers.Input) run.Config {
 		Question: "What is it?", Inputs: inputs, Models: m, Model: "root", SubModel: "sub",
 		Open:   shared.Opener(router.Policy{Pin: "wasm"}),
 		SQL:    tables.SQL,
-		Bypass: -1, // the inputs of these tests are small, and the loop is what they test
+		Bypass: -1, // these tests have small inputs and test the loop
 	}
 }
 

@@ -30,7 +30,8 @@ type tree struct {
 }
 
 // Run answers a question. The error is a [*repl.SetupError] if the run could not begin, the
-// context's cause, or a description of the failure; the Outcome then holds the results so far.
+// context's cause, or a description of the failure; the Outcome then holds the results up to that
+// point.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	r := &rootRun{given: cfg}
 	err := harness.Run(ctx, r)
@@ -109,7 +110,7 @@ func (r *tree) rootLoop(contract *schema.Contract) *loop {
 	}
 }
 
-// prepare makes every check that needs neither a model nor a sandbox.
+// prepare makes all checks that need no model and no sandbox.
 func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.validate(); err != nil {
@@ -132,7 +133,7 @@ func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 	return r, contract, err
 }
 
-// newTree opens the ledger of a tree of loops. It checks the given models.
+// newTree opens the ledger of a tree of loops. It checks the models in checked.
 func newTree(cfg Config, checked []string, strictUSD bool) (*tree, error) {
 	caller, err := calls.NewCaller(calls.Caller{
 		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
@@ -144,7 +145,7 @@ func newTree(cfg Config, checked []string, strictUSD bool) (*tree, error) {
 	return &tree{cfg: cfg, caller: caller, ledger: caller.Ledger, allowed: cfg.models()}, nil
 }
 
-// Estimate is the expected cost of a run.
+// Estimate is the expected cost of a run, with its bounds.
 type Estimate struct {
 	// Turn is the cost of the root's first turn. Most is the whole budget, which a run
 	// never exceeds.
@@ -194,8 +195,8 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 	return e, err
 }
 
-// CheckModels asks each server whether it can serve its model, so that a run without one fails
-// before it costs anything.
+// CheckModels asks each server whether it can serve its model, so that a run with an unavailable
+// model fails before it costs anything.
 func CheckModels(ctx context.Context, cfg Config) error {
 	cfg = cfg.WithDefaults()
 	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.DepthModels, cfg.AllowedModels)

@@ -10,7 +10,7 @@ import (
 
 // failures counts consecutive turns of a loop that fail in the same way.
 type failures struct {
-	last string // the parts that distinguish failures
+	last string // the text that distinguishes failures
 	why  string // for the user
 	n    int
 }

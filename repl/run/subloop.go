@@ -110,7 +110,7 @@ func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
 		return outcome.Answer, err
 	}
 
-	return json.Marshal(outcome.Text()) // without a contract the caller expects a text
+	return json.Marshal(outcome.Text()) // without a contract the caller expects a string
 }
 
 // Sizes of sub-tasks, in characters.

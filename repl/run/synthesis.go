@@ -20,7 +20,7 @@ func (l *loop) mustConclude() bool {
 	return l.depth == 0 && !l.cfg.NoSynthesis && time.Now().After(l.ledger.LastWord())
 }
 
-// concludeInTime asks for the best answer so far, because the time is nearly used up.
+// concludeInTime asks for the best available answer, because the time is nearly used up.
 func (l *loop) concludeInTime(ctx context.Context) (Outcome, error) {
 	outcome, err := l.synthesize(ctx, "time", "the time was nearly used up")
 	if err == nil && outcome.Answer == nil {
@@ -30,8 +30,8 @@ func (l *loop) concludeInTime(ctx context.Context) (Outcome, error) {
 	return outcome, err
 }
 
-// leaveTime returns a context for the root's snippets that leaves the root half of its reserved
-// time. The first half is for snippets whose sub-calls have just ended.
+// leaveTime returns a context for the root's snippets that reserves half of the root's last time
+// for the root. Snippets whose sub-calls have just ended may use the other half.
 func (l *loop) leaveTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.depth > 0 || l.cfg.NoSynthesis {
 		return ctx, func() {}
@@ -39,7 +39,7 @@ func (l *loop) leaveTime(ctx context.Context) (context.Context, context.CancelFu
 	return l.ledger.WithTimeForRoot(ctx, 0.5)
 }
 
-// noteStopped adds to the messages a reply whose code was stopped when the time ran out.
+// noteStopped appends to the messages a reply whose code was stopped when the time ran out.
 func (l *loop) noteStopped(reply string, done *turns.Turn) {
 	told := "Your code was stopped, because the time of the run is nearly used up. What it wrote:\n" +
 		texts.Truncate(turns.JoinOutput(done.Ran), l.cfg.FeedbackChars)
@@ -49,8 +49,8 @@ func (l *loop) noteStopped(reply string, done *turns.Turn) {
 	l.messages = conversation.AppendReply(l.messages, reply, told)
 }
 
-// readLastWord returns the answer in the last reply, or what is wrong with it. The model cannot
-// be asked again, so anything that a loop would ask about is not an answer.
+// readLastWord returns the answer in the last reply, or the problem with it. The model cannot be
+// asked again, so a reply that a loop would question is not an answer.
 func (l *loop) readLastWord(
 	response llm.Response, done *turns.Turn,
 ) (value json.RawMessage, lack string, err error) {
@@ -82,7 +82,8 @@ func (l *loop) readLastWord(
 	return value, "", nil
 }
 
-// synthesize asks once for the best answer so far, when something is used up.
+// synthesize asks once for the best available answer when the turns, the time or a budget is used
+// up.
 func (l *loop) synthesize(ctx context.Context, usedUp, reason string) (Outcome, error) {
 	if l.cfg.NoSynthesis {
 		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestSQLKnowsTheInputsOfItsLoop runs a loop with a table, and one without.
+// TestSQLKnowsTheInputsOfItsLoop checks the function sql in a loop with a table and in one without.
 func TestSQLKnowsTheInputsOfItsLoop(t *testing.T) {
 	in := tiers.Input{Name: "in.csv", Text: bigtext.FromBytes("in.csv", []byte("id,amount\n1,2.5\n2,3.5\n"))}
 	m := &models{script: []string{code(`FINAL(sql("select sum(amount) s from context")[0]["s"])`)}}

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestToolCallsAreCountedInTheWholeTree: a sub-loop may use what the root has left, and any
-// further call is an exception.
+// TestToolCallsAreCountedInTheWholeTree checks that a sub-loop may make the calls that the root did
+// not use, and that any further call raises an exception.
 func TestToolCallsAreCountedInTheWholeTree(t *testing.T) {
 	cfg := deeper(t, "price()\nsecret()\nFINAL(rlm_query('q', 'c'))",
 		"try:\n    for n in range(9): price()\nexcept Exception as e:\n    FINAL(f'{n}: {e}')")
@@ -59,7 +59,8 @@ func TestToolCallsAreCountedInTheWholeTree(t *testing.T) {
 	}
 }
 
-// TestTimedToolsAreFree: computation for a snippet is bounded by the snippet's limits.
+// TestTimedToolsAreFree checks that timed tools do not use the budget, because the snippet's limits
+// bound them.
 func TestTimedToolsAreFree(t *testing.T) {
 	cfg := config(&models{script: []string{code("FINAL(sum(count() for _ in range(3)))")}})
 	var err error

@@ -16,16 +16,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ToolFile is a Python file whose public functions become tools. It runs inside the sandbox, at
-// the start of each session, so its functions can do whatever a snippet can.
+// ToolFile is a Python file whose public functions become tools. It runs inside the sandbox, at the
+// start of each session, so its functions have the same rights as a snippet.
 type ToolFile struct {
-	// Name is the name for messages, such as the path of the file.
+	// Name is the file's name in messages, such as its path.
 	Name string
 	// Source is Python code.
 	Source string
 }
 
-// toolFile is a file with its functions identified.
+// toolFile is a tool file together with its functions.
 type toolFile struct {
 	ToolFile
 	functions []fileFunction
@@ -111,8 +111,8 @@ func (f *toolFile) load(ctx context.Context, s *loopsession.Session) error {
 	return nil
 }
 
-// runOwn runs Python code of the run's owner, and returns the value of FINAL, or nil without
-// one. Any other ending is an error.
+// runOwn runs Python code of the run's owner and returns the value passed to FINAL, or nil if there
+// is none. Any other ending is an error.
 func runOwn(ctx context.Context, s *loopsession.Session, source string) (tiers.Value, error) {
 	ran, err := s.Run(ctx, loopsession.Block{Language: tiers.Python, Source: source})
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// refuse makes a server reject prompts that are too long, in a server's words. It returns the
-// purposes of all requests, with a mark on rejected ones.
+// refuse makes the model reject prompts that are too long, with a server's error message. It
+// returns the purposes of all requests, with a mark on rejected ones.
 func refuse(m *models, words string, isTooLong func(r llm.Request) bool) *[]string {
 	var purposes []string
 	m.complete = func(ctx context.Context, r llm.Request) (llm.Response, error) {
@@ -124,7 +124,7 @@ func TestTheLastQuestionIsCompactedToo(t *testing.T) {
 
 func TestAQuestionThatFillsTheWindowBecomesAContext(t *testing.T) {
 	question := "Count the words. " + strings.Repeat("word ", 4000)
-	ask := code("print(context_1[:16], context[:6])") // with its own input
+	ask := code("print(context_1[:16], context[:6])") // with its own context
 	m := &models{facts: llm.Facts{Window: 5000}, script: []string{ask, code("FINAL(context_1.count('word '))")}}
 	cfg := config(m, text("banana"))
 	cfg.Question, cfg.MaxReply = question, 500

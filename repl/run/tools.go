@@ -17,10 +17,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// SessionTools returns a constructor for the functions of a session outside of a loop: those of
-// the protocol, over the session's inputs; without a model there are none. Their calls share one
-// Budget, which starts now. A query for a sub-loop starts one, with the session's tools, if
-// there is an Opener; otherwise it goes directly to the model.
+// SessionTools returns a constructor for the functions of a session outside of a loop: those of the
+// protocol, for the session's inputs, or none if there is no model. Their calls share one Budget,
+// which starts now. If there is an Opener, a query for a sub-loop starts one with the session's
+// tools; otherwise the query goes directly to the model.
 func (c Config) SessionTools() (
 	func(inputs []tiers.Input, tools *repl.Tools) (*repl.Tools, error), error,
 ) {
@@ -68,7 +68,7 @@ type toolReader struct {
 	done bool
 }
 
-// once reads the files on its first call. Sub-loops that begin at the same time wait for it.
+// once reads the files on its first call. Sub-loops that begin during this call wait for it.
 func (r *toolReader) once(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,8 +82,8 @@ func (r *toolReader) once(ctx context.Context) error {
 	return err
 }
 
-// readTools reads the tool files and checks the tools of agents: each must be known, and names
-// must be unique.
+// readTools reads the tool files and checks the tools of agents: every tool of an agent must exist,
+// and names must be unique.
 func (r *tree) readTools(ctx context.Context) error {
 	known := r.cfg.toolNames()
 	for _, file := range r.cfg.ToolFiles {

@@ -119,7 +119,7 @@ func pairs(t *testing.T, data, separator string) map[string]string {
 // set applies one setting.
 func set(t *testing.T, cfg *run.Config, m *models, key, value string) {
 	t.Helper()
-	n, _ := strconv.Atoi(value) // 0 where it is no number
+	n, _ := strconv.Atoi(value) // 0 if value is not a number
 	switch key {
 	case "question":
 		cfg.Question = value

@@ -1,7 +1,7 @@
 package run
 
-// Triggers configure when an input is so large that a run should read it instead of the model
-// that asked.
+// Triggers configure when an input is so large that a run should read it instead of the calling
+// model.
 type Triggers struct {
 	// Always triggers for every signal.
 	Always bool
@@ -21,11 +21,11 @@ type Signal struct {
 	OutputChars, Traces, Nodes int64
 }
 
-// Trigger is the condition that holds: "always", "long_horizon", "large_output", "many_traces"
-// or "many_nodes". It is empty if none holds.
+// Trigger is a condition that is met: "always", "long_horizon", "large_output", "many_traces" or
+// "many_nodes". It is empty if none is met.
 type Trigger string
 
-// ShouldTrigger returns the first condition that holds, in the order of [Trigger].
+// ShouldTrigger returns the first condition that is met, in the order of [Trigger].
 func (t Triggers) ShouldTrigger(s Signal) Trigger {
 	t = t.withDefaults()
 	switch {

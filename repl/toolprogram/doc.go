@@ -11,6 +11,6 @@
 //	{"id": 1, "result": 1.5}
 //	{"id": 1, "error": "the shop is closed"}
 //
-// The line {"cancel": 1} means that the answer is no longer awaited. The arguments come from
-// code that a model wrote: they are hostile, and checked against the schema.
+// The line {"cancel": 1} cancels call 1, whose answer is no longer needed. The arguments come from
+// code that a model wrote, so they are hostile; they are checked against the schema.
 package toolprogram

@@ -24,8 +24,8 @@ const (
 	maxText   = 500 // bytes of a description
 	maxErrors = 2000
 
-	beginTime = 30 * time.Second // to the first line
-	endTime   = 2 * time.Second  // from the end of stdin to a kill
+	beginTime = 30 * time.Second // until the first line
+	endTime   = 2 * time.Second  // from the end of stdin to the kill
 )
 
 // Program is a running program.
@@ -37,12 +37,12 @@ type Program struct {
 	stdin  io.WriteCloser
 	stderr *Tail
 	lines  chan []byte   // to stdin
-	ended  chan struct{} // closed after the program ended
+	ended  chan struct{} // closed after the program has ended
 
 	mu      sync.Mutex // guards the fields below
 	last    int64
 	waiting map[int64]chan answer
-	failure error // why calls can no longer be answered
+	failure error // the reason why calls can no longer be answered
 }
 
 type (
@@ -147,7 +147,7 @@ func (p *Program) read(stdout io.Reader, first chan<- error) {
 		failure = lines.Err()
 	}
 	if failure != nil {
-		_ = p.cmd.Process.Kill() // it violated the protocol, so its next lines are meaningless
+		_ = p.cmd.Process.Kill() // after a violation, later lines are meaningless
 	}
 
 	// A program that closed its stdout but is still running can no longer answer.
@@ -160,7 +160,7 @@ func (p *Program) read(stdout io.Reader, first chan<- error) {
 	p.fail(fmt.Errorf("tool program %s: %w", p.name, failure))
 	select {
 	case first <- failure:
-	default: // Start has received its line
+	default: // Start has already received its result
 	}
 }
 
@@ -176,7 +176,7 @@ func describeEnd(err error, stderr string) error {
 	return errors.New(how)
 }
 
-// declare reads the first line, with the tools.
+// declare reads the first line, which lists the tools.
 func (p *Program) declare(line []byte) error {
 	var d declaration
 	if err := decode(line, &d); err != nil {
@@ -201,7 +201,7 @@ func (p *Program) declare(line []byte) error {
 	return err
 }
 
-// receive passes an answer to its call. An answer that is not awaited is dropped: its call may
+// receive passes an answer to its call. It drops an answer to an unknown call, because the call may
 // have been cancelled.
 func (p *Program) receive(line []byte) error {
 	var a answer
@@ -218,7 +218,7 @@ func (p *Program) receive(line []byte) error {
 	return nil
 }
 
-// fail ends all calls.
+// fail ends all waiting calls with an error.
 func (p *Program) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -230,7 +230,8 @@ func (p *Program) fail(err error) {
 	}
 }
 
-// call asks the program. If the program has ended, the error reports it.
+// call sends a call to the program and waits for the answer. If the program has ended, the error
+// says so.
 func (p *Program) call(
 	ctx context.Context, tool string, args map[string]tiers.Value,
 ) (tiers.Value, error) {
@@ -264,13 +265,13 @@ func (p *Program) call(
 		p.forget(id)
 		select {
 		case p.lines <- fmt.Appendf(nil, "{\"cancel\":%d}\n", id):
-		default: // the program does not read: it answers later, without effect
+		default: // the program does not read; a later answer has no effect
 		}
 		return nil, context.Cause(ctx)
 	}
 }
 
-// open returns the value in an answer. ok is false for a program that ended without an answer.
+// open returns the value in an answer. ok is false if the program ended without an answer.
 func (p *Program) open(tool string, a answer, ok bool) (tiers.Value, error) {
 	switch {
 	case !ok:
@@ -305,8 +306,8 @@ func (p *Program) forget(id int64) {
 	delete(p.waiting, id)
 }
 
-// write writes lines to the program until it ends. A program that does not read blocks the
-// calls, but neither its answers nor their cancellation.
+// write writes lines to the program until it ends. A program that does not read blocks new calls,
+// but its answers and the cancellation of calls still work.
 func (p *Program) write() {
 	for {
 		select {
@@ -318,7 +319,7 @@ func (p *Program) write() {
 	}
 }
 
-// decode reads a line strictly: an unknown field is probably a misspelt one.
+// decode reads a line strictly, because an unknown field is probably misspelt.
 func decode(line []byte, into any) error {
 	decoder := json.NewDecoder(strings.NewReader(string(line)))
 	decoder.DisallowUnknownFields()
@@ -338,7 +339,7 @@ type Tail struct {
 	kept []byte
 }
 
-// Write never fails.
+// Write appends data and keeps only the end. It never fails.
 func (t *Tail) Write(data []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -349,7 +350,7 @@ func (t *Tail) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// String returns the end as one trimmed text.
+// String returns the kept end, trimmed.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/repl"
 )
 
-// FuzzLines: whatever a program writes, its tools are usable or rejected, and an answer goes
-// only to its own call.
+// FuzzLines checks that, whatever a program writes, its tools are usable or rejected, and that an
+// answer goes only to its own call.
 func FuzzLines(f *testing.F) {
 	for _, line := range []string{
 		`{"tools":[{"name":"a","description":"b","parameters":{"type":"object"}}]}`,
@@ -41,8 +41,8 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// TestStartNamesWhatIsMissing: an unusable program is an immediate error, and the wait for its
-// first line ends with the caller's context.
+// TestStartNamesWhatIsMissing checks that an unusable program results in an immediate error, and
+// that the wait for the first line ends with the caller's context.
 func TestStartNamesWhatIsMissing(t *testing.T) {
 	for command, want := range map[string]string{
 		"  ": "is empty", "no-such-program-here": "cannot start",

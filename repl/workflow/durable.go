@@ -14,9 +14,9 @@ import (
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 )
 
-// keepAction returns a function that does the work of an embedder's action and stores the result
-// in the run log: a run that resumes does not repeat the work. A failure ends the run, so it is
-// not stored.
+// keepAction returns a function that does the work of an embedder's action and stores the result in
+// the run log, so that a resumed run does not repeat the work. A failure ends the run, so it is not
+// stored.
 func keepAction(a *Action) func(ctx context.Context, r *flow.Run, with map[string]any) (any, error) {
 	name, do := a.Name, a.Do
 	return func(ctx context.Context, r *flow.Run, with map[string]any) (any, error) {

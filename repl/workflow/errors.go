@@ -39,7 +39,7 @@ type NodeError struct {
 	File, Node string
 	// Traceback is the traceback of the file's Python code; empty if it did not raise.
 	Traceback string
-	// Attempts are the attempts of a loop that raises because no output was valid.
+	// Attempts holds the attempts of a loop that failed because no output was valid.
 	Attempts []Attempt
 	// Err is the reason.
 	Err error
@@ -69,7 +69,7 @@ type published struct {
 	public error
 }
 
-// Unwrap returns both.
+// Unwrap returns both errors.
 func (p *published) Unwrap() []error { return []error{p.error, p.public} }
 
 // publishProblems returns problems in their public form.

@@ -16,7 +16,7 @@ var shared *rlm.Engine
 
 func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
-// A loop whose strategy is raise ends in an error that contains every attempt.
+// A loop with the strategy raise ends with an error that contains every attempt.
 func ExampleNodeError() {
 	file, err := workflow.Parse("user.yaml", []byte(`
 nodes:

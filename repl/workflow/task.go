@@ -23,11 +23,11 @@ type Task struct {
 
 var errNoFile = errors.New("no workflow file: read one with workflow.Parse")
 
-// RunOn runs the nodes of a file one after another over one state, in the tiers of an engine.
-// The Outcome's status reports how the run ended; its state holds the results so far. The error
-// is a [*repl.SetupError] if the run could not begin, with a line for each problem in the file;
-// a [*NodeError] if a node failed; the context's cause if the context ended; or the failure that
-// ended the run. Running out of budget is not an error.
+// RunOn runs the nodes of a file one after another over one state, in the tiers of an engine. The
+// Outcome's status reports how the run ended; its state holds the results of the nodes that ran.
+// The error is a [*repl.SetupError] if the run could not begin, with a line for each problem in the
+// file; a [*NodeError] if a node failed; the context's cause if the context ended; or the failure
+// that ended the run. Running out of budget is not an error.
 func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome, err error) {
 	if task.File == nil {
 		err := &repl.SetupError{Err: errNoFile}

@@ -39,11 +39,11 @@ type Config struct {
 	// CallsAtOnce bounds model calls in flight, by default 64.
 	CallsAtOnce int
 
-	// Open makes the runner of the session for Python code. It is needed only if the file
-	// contains any.
+	// Open makes the runner of the session for Python code. It is needed only if the file contains
+	// such code.
 	Open repl.Opener
-	// Limits bound each piece of code. For Lua, Prolog and templates they bound time and memory,
-	// by default 10 s and 128 MiB.
+	// Limits bound each piece of code. For Lua, Prolog and templates, they bound only time and
+	// memory, by default to 10 s and 128 MiB.
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness in Python repeatable.
 	Deterministic bool
@@ -74,14 +74,14 @@ type Action struct {
 type Param struct {
 	// Name is the name in files. Doc is a one-sentence description.
 	Name, Doc string
-	// Type is "any", "text", "model", "int", "number", "list" or "object". A text that contains
-	// a template can stand for any type.
+	// Type is "any", "text", "model", "int", "number", "list" or "object". A string that contains a
+	// template is allowed for every type.
 	Type string
 	// Required rejects a file without the parameter. If it is false, a missing parameter has the
-	// value Default, nil for none.
+	// value Default; nil means none.
 	Required bool
 	Default  any
-	// Values are the allowed texts; nil allows any.
+	// Values are the allowed strings; nil allows any.
 	Values []string
 	// Least and Most bound an int, unless both are 0.
 	Least, Most int
@@ -121,19 +121,19 @@ func actionOf(a *Action) (flow.Action, error) {
 type File struct {
 	// Folder is the folder of schemas that "$ref" may name; empty allows none.
 	Folder string
-	// Notes are differences between what the file suggests and what a run does, such as keys
+	// Notes are differences between the apparent and the actual behaviour of the file, such as keys
 	// without effect.
 	Notes []*Problem
 
 	file *flow.File
 }
 
-// Title returns the title that the file gives itself, or else the name under which it was read.
+// Title returns the title in the file, or else the name under which it was parsed.
 func (f *File) Title() string { return cmp.Or(f.file.Title, f.file.Name) }
 
 // Parse reads a file and reports its problems under a name. Its nodes can use further actions.
 // The error is a [*FileError] with every structural problem, or names an action that cannot be
-// added. [File.Check] finds unknown actions, and wrong parameters, contracts and templates.
+// used. [File.Check] finds unknown actions, and wrong parameters, contracts and templates.
 func Parse(name string, source []byte, further ...Action) (*File, error) {
 	actions := correct.Actions()
 	for i := range further {
@@ -180,7 +180,8 @@ type Outcome struct {
 //
 // The error is a [*repl.SetupError] if the run could not begin (it wraps a [*FileError] if the
 // file is at fault), a [*NodeError] if a node failed, the context's cause, or a description of
-// another failure. Running out of budget is not an error. The Outcome holds the results so far.
+// another failure. Running out of budget is not an error. The Outcome holds the results up to the
+// end of the run.
 func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outcome, error) {
 	outcome, err := f.inFolder().Run(ctx, flow.Config(cfg), input)
 	return Outcome(outcome), publish(err)

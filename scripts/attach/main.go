@@ -1,6 +1,6 @@
-// Command attach appends the machine code and the prepared image of tier wasm to a program that
-// was just built from this tree, and the machine code of the modules from Rust. The program then
-// starts without unpacking, preparing and compiling them.
+// Command attach appends the machine code and the prepared image of tier wasm to a program that was
+// just built from this tree. It also appends the machine code of the Rust modules. The program then
+// starts without unpacking, preparing or compiling these parts.
 package main
 
 import (
@@ -37,8 +37,8 @@ func main() {
 	}
 }
 
-// attach replaces the program. A program for another system stays as it is: its parts can only
-// be mapped on Linux, and the machine code must run here.
+// attach replaces the program. It leaves a program for another system unchanged, because the parts
+// can be mapped only on Linux, and the machine code must run here.
 func attach(ctx context.Context, path string) error {
 	program, err := os.Open(path)
 	if err != nil {
@@ -89,7 +89,8 @@ func attach(ctx context.Context, path string) error {
 	return check(ctx, path)
 }
 
-// compileModules returns the code of the modules. The cache of rlm keeps it for the next build.
+// compileModules returns the code of the modules. The cache of rlm keeps the code for the next
+// build.
 func compileModules(ctx context.Context) ([]attached.New, error) {
 	if dir, err := codecache.Find(os.Getenv("RLM_CACHE_DIR")); err == nil && dir != "" {
 		if parts, err := rustmodule.Parts(ctx, dir); err == nil {
@@ -97,7 +98,7 @@ func compileModules(ctx context.Context) ([]attached.New, error) {
 		}
 	}
 
-	dir, err := os.MkdirTemp("", "attach-") // the cache cannot be written, for example
+	dir, err := os.MkdirTemp("", "attach-") // for example, because the cache cannot be written
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// programs time themselves with the guest's own clock and print the best of several rounds, in
-// seconds; the same text runs natively.
+// programs time themselves with the guest's own clock, and print the best of several rounds, in
+// seconds. The same source runs natively.
 var programs = []struct{ name, setup, body string }{
 	{"fib(27)", "def fib(n): return n if n < 2 else fib(n-1) + fib(n-2)", "fib(27)"},
 	{
@@ -96,7 +96,7 @@ func (b *bench) runIn(tier tiers.Tier, cfg tiers.Config, source string) (tiers.R
 	return r, err
 }
 
-// searches are counts over the large text, made by the guest over the lazy context, and by grep.
+// searches count matches in the large text, in the guest over the lazy context, and with grep.
 var searches = []struct{ name, guest, grep, flag string }{
 	{"count of a literal over 1 GiB, warm", `context.count("| ERROR")`, "| ERROR", "-F"},
 	{
@@ -152,7 +152,8 @@ func (b *bench) grep(flag, pattern string) (time.Duration, error) {
 		cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
 		begun := time.Now()
 
-		// Not cmd.Run: grep stops at the first match when it writes to /dev/null.
+		// This does not use cmd.Run, because grep stops at the first match when it writes to
+		// /dev/null.
 		if _, err := cmd.Output(); err != nil {
 			return 0, fmt.Errorf("grep %s: %w", pattern, err)
 		}
@@ -179,8 +180,8 @@ func (b *bench) scanMemory(cfg tiers.Config) error {
 	return nil
 }
 
-// command times the whole process: normally, on its first run on a machine, and with wazero and
-// its code cached.
+// command times the whole process in a normal run, on its first run on a machine, and with wazero
+// and its code cached.
 func (b *bench) command() error {
 	empty, err := os.MkdirTemp("", "rlm-bench-")
 	if err != nil {
@@ -212,7 +213,7 @@ func (b *bench) command() error {
 	})
 }
 
-// printTwo runs the command. An empty cache means the user's.
+// printTwo runs the command. If cache is empty, it uses the user's cache.
 func (b *bench) printTwo(cache, engine string) error {
 	cmd := exec.CommandContext(b.ctx, b.rlm, "exec", "--engine", engine, "-c", small)
 	if cache != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/docker"
 )
 
-// containers measures tier docker against Docker's own command with the same image and no
+// containers compares tier docker with Docker's own command with the same image and without
 // hardening, in turns.
 func (b *bench) containers() error {
 	hot := docker.New(docker.Options{Host: b.docker})
@@ -39,8 +39,8 @@ func (b *bench) containers() error {
 	return nil
 }
 
-// containerStarts times, in turns, a container started in advance, one started on demand, and a
-// plain one.
+// containerStarts times, in turns, a container that was started in advance, a container started on
+// demand, and a plain container.
 func (b *bench) containerStarts(hot, cold tiers.Tier) error {
 	const rounds = 15
 	var ahead, anew, plain []time.Duration
@@ -50,7 +50,7 @@ func (b *bench) containerStarts(hot, cold tiers.Tier) error {
 			return err
 		}
 		ahead = append(ahead, took)
-		select { // the next one is being started
+		select { // the next container is starting
 		case <-time.After(2 * time.Second):
 		case <-b.ctx.Done():
 			return b.ctx.Err()
@@ -141,7 +141,7 @@ func (b *bench) containerCalls(tier tiers.Tier) error {
 	return nil
 }
 
-// fiftySessions opens fifty sessions at once; each must keep its variable.
+// fiftySessions opens fifty sessions concurrently, each of which must keep its variable.
 func (b *bench) fiftySessions(tier tiers.Tier) error {
 	const sessions = 50
 	times := make([]time.Duration, sessions)
@@ -172,7 +172,7 @@ func (b *bench) fiftySessions(tier tiers.Tier) error {
 		return err
 	}
 
-	half := middle(times) // it sorts times
+	half := middle(times) // middle sorts times
 	b.addPlain("docker, 50 sessions at once, each two snippets: none lost",
 		fmt.Sprintf("p50 %.1f s, p95 %.1f s", half.Seconds(), times[sessions*95/100].Seconds()),
 		"none lost", true)

@@ -22,8 +22,8 @@ const (
 	toolReach = 20  // times pdftotext, which is native code
 )
 
-// measureDocuments compares extracting the text of a PDF with pypdf, and with pdftotext where it
-// is installed: the best of several runs in turns.
+// measureDocuments compares the extraction of a PDF's text with pypdf, and with pdftotext if it is
+// installed. It takes the best of several runs, in turns.
 func (b *bench) measureDocuments() error {
 	folder, err := os.MkdirTemp("", "rlm-bench-documents")
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *bench) measureDocuments() error {
 	return nil
 }
 
-// readHere converts without the cache of texts. The first run compiles the module.
+// readHere converts a document without the cache of texts. The first run compiles the module.
 func (b *bench) readHere(file string) (time.Duration, string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

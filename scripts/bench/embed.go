@@ -40,7 +40,7 @@ func (b *bench) embed() error {
 	return b.embedStart(program, folder)
 }
 
-// embedFile reports what the program links.
+// embedFile measures the program's file size and what it links.
 func (b *bench) embedFile(program string) error {
 	built, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -58,8 +58,8 @@ func (b *bench) embedFile(program string) error {
 	return nil
 }
 
-// embedStart measures the whole process, with a new cache folder each time, and with one that it
-// has filled.
+// embedStart measures the whole process, with a new cache folder each time, and with a folder that
+// an earlier run has filled.
 func (b *bench) embedStart(program, folder string) error {
 	const runs = 11
 	n := 0
@@ -67,7 +67,7 @@ func (b *bench) embedStart(program, folder string) error {
 		n++
 		return filepath.Join(folder, "cache-"+strconv.Itoa(n))
 	}
-	if err := b.runEmbed(program, fresh()); err != nil { // afterwards its file is in memory
+	if err := b.runEmbed(program, fresh()); err != nil { // afterwards, the program's file is in memory
 		return err
 	}
 

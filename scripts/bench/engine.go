@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
-// sessions measures what users of the library get: everything here goes through rlm.New.
+// sessions measures the library as its users call it, through rlm.New.
 func (b *bench) sessions() error {
 	if err := b.newSessions(); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (b *bench) sessions() error {
 	return b.words()
 }
 
-// nativeWords counts the words of a file.
+// nativeWords is a program that counts the words of a file.
 const nativeWords = `
 import collections, sys, time
 begun = time.perf_counter()
@@ -46,8 +46,8 @@ words = collections.Counter(context.split())
 print(len(words), time.perf_counter() - begun)
 `
 
-// words counts the words of a long context, with the default limits, and of the same file in
-// native CPython, in turns.
+// words times the counting of words in a long context with the default limits, and in the same file
+// in native CPython, in turns.
 func (b *bench) words() error {
 	engine, err := rlm.New(rlm.Options{
 		Tiers: standard.Tiers(standard.Options{Python: b.python, Processes: -1}),
@@ -108,8 +108,8 @@ func (b *bench) runOnce(engine *rlm.Engine, cfg rlm.SessionConfig, source string
 	return r, errors.Join(err, s.Close())
 }
 
-// newSessions times the first session of a process, including everything that an engine
-// prepares, and later ones.
+// newSessions times the first session of a process, including everything that an engine prepares,
+// and later sessions.
 func (b *bench) newSessions() error {
 	begun := time.Now()
 	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
@@ -137,8 +137,8 @@ func (b *bench) newSessions() error {
 	return nil
 }
 
-// hostPython times sessions that an engine runs in tier local, from opening to the result, with
-// and without a process kept ready.
+// hostPython times sessions in tier local from opening to the result, with and without a process
+// that is kept ready.
 func (b *bench) hostPython() error {
 	const what = "a new session in tier local, to the result of `print(1+1)`"
 	if !b.usable(local.New(local.Options{Python: b.python}), what) {
@@ -163,8 +163,8 @@ func (b *bench) hostPython() error {
 	return nil
 }
 
-// localSessions opens sessions one after another and runs a snippet in each. Warm fills the pool
-// before the clock starts.
+// localSessions opens sessions one after another and runs a snippet in each. Engine.Warm fills the
+// pool before the measurement starts.
 func (b *bench) localSessions(processes int) (time.Duration, error) {
 	engine, err := rlm.New(rlm.Options{
 		Tiers: standard.Tiers(standard.Options{Python: b.python, Processes: processes}),
@@ -197,8 +197,8 @@ func (b *bench) oneSession(engine *rlm.Engine, policy rlm.Policy) error {
 	return err
 }
 
-// neighbours times the snippets of a session of an engine on its own, then next to two sessions
-// whose snippets never end.
+// neighbours times the snippets of a session, first alone, and then next to two sessions whose
+// snippets never end.
 func (b *bench) neighbours() error {
 	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
 	if err != nil {
@@ -219,7 +219,7 @@ func (b *bench) neighbours() error {
 	for range 2 {
 		group.Go(func() error { return b.computeUntil(ctx, engine) })
 	}
-	b.pause(100 * time.Millisecond) // both are computing
+	b.pause(100 * time.Millisecond) // by then, both are computing
 	beside, err := b.timeSnippets(s)
 	stop()
 	if err := errors.Join(err, group.Wait()); err != nil {
@@ -233,7 +233,7 @@ func (b *bench) neighbours() error {
 	return nil
 }
 
-// spread is how long snippets took.
+// spread describes the durations of snippets.
 type spread struct{ median, p99 time.Duration }
 
 func (s spread) String() string { return fmt.Sprintf("p50 %s, p99 %s", s.median, s.p99) }
@@ -266,7 +266,7 @@ func (b *bench) pause(d time.Duration) {
 	}
 }
 
-// computeUntil runs a snippet that ends with the context.
+// computeUntil runs a snippet that computes until the context ends.
 func (b *bench) computeUntil(ctx context.Context, engine *rlm.Engine) error {
 	s, err := engine.Open(b.ctx, rlm.SessionConfig{Limits: tiers.Limits{Wall: time.Hour}})
 	if err != nil {

@@ -18,22 +18,22 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// programFiles are programs whose function run computes. None of them was used to profile the
-// machine code.
+// programFiles are programs whose function run computes. None of the programs was used to profile
+// the machine code.
 //
 //go:embed programs
 var programFiles embed.FS
 
-// known are the eight programs with which prototypes were compared. The remaining ones count as
-// the others.
+// known are the eight programs with which prototypes were compared. The remaining programs are
+// called the others.
 var known = []string{
 	"fib", "json_rows", "regex", "nbody", "words", "sort", "classes", "strings",
 }
 
-// engineRounds is how often each program runs in each place, in turns.
+// engineRounds is how often each program runs in each engine, in turns.
 const engineRounds = 7
 
-// nativeRun prints the processor time of one run.
+// nativeRun is code that prints the processor time of one run.
 const nativeRun = "\nimport time\nbegun = time.process_time()\nrun()\nprint(time.process_time() - begun)\n"
 
 // engineTier is the entry point of everything measured here except the command.
@@ -41,7 +41,7 @@ const engineTier = "tiers/wasm"
 
 var engineNames = []string{"wazero", "aot"}
 
-// warmEngines returns a tier for each engine. Close them, even after an error.
+// warmEngines returns a tier for each engine. The caller must close them, even after an error.
 func (b *bench) warmEngines() ([]tiers.Tier, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

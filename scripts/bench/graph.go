@@ -130,7 +130,7 @@ func withPrefix(language, query string) string {
 	return query
 }
 
-// measureClosure compares the facts that the ontology entails.
+// measureClosure compares the time to compute the facts that the ontology entails.
 func (b *bench) measureClosure(folder string) error {
 	engines, stop, err := b.graphEngines("closure", folder)
 	if err != nil {
@@ -145,7 +145,7 @@ func (b *bench) measureClosure(folder string) error {
 	return b.compareOnce("closure", engines, graphRequest{Do: "infer"})
 }
 
-// compareOnce compares a request that cannot be repeated in a process.
+// compareOnce compares a request that works only once in a process.
 func (b *bench) compareOnce(what string, engines [2]*graphProcess, request graphRequest) error {
 	var replies [2]graphReply
 	for i, engine := range engines {
@@ -172,8 +172,8 @@ func (b *bench) addMemory(what string, bytes [2]int64) {
 func millis(seconds float64) string { return fmt.Sprintf("%.3g ms", seconds*1e3) }
 
 // measureFirstQuery times processes from their start to their first answer, and their total
-// processor time, which other programs affect less. The first of them may compile the engine and
-// is not counted.
+// processor time, which other programs affect less. It ignores the first process, which may compile
+// the engine.
 func (b *bench) measureFirstQuery(folder string) error {
 	for _, kind := range []string{"first-sparql", "first-cypher"} {
 		var times, busy []time.Duration

@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// graphChild answers the requests of measureGraphs with package graph, in its own process: this
-// way, the memory of the process shows what package graph needs.
+// graphChild answers the requests of measureGraphs with package graph, in its own process, so that
+// the memory of the process shows how much package graph needs.
 type graphChild struct {
 	*graph.Graph
 	kind, folder string
@@ -87,8 +87,8 @@ func (c *graphChild) answer(ctx context.Context, request graphRequest) (int, err
 	return len(rows.Rows), nil
 }
 
-// loadFacts loads the million facts. For a closure it does no more, so that the next request
-// shows the cost of inference; for queries it prepares the graph to answer.
+// loadFacts loads the million facts. For a closure, it does nothing else, so that the next request
+// shows the cost of inference. For queries, it prepares the graph to answer.
 func (c *graphChild) loadFacts(ctx context.Context) (int, error) {
 	files := map[string]string{"facts.ttl": "ntriples"}
 	if c.kind == "closure" {
@@ -174,7 +174,7 @@ func (c *graphChild) eachRecord(table string, use func([]string) error) error {
 	}
 }
 
-// first loads a small graph and runs one query on it.
+// first loads a small graph, and runs one query on it.
 func (c *graphChild) first(ctx context.Context) (int, error) {
 	var facts strings.Builder
 	for i := range 100 {

@@ -9,7 +9,7 @@ import (
 
 const graphNamespace = "http://example.org/"
 
-// graphOntology entails about a million further facts from the million facts.
+// graphOntology entails about a million additional facts from the million facts.
 const graphOntology = `@prefix ex: <` + graphNamespace + `> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -20,7 +20,7 @@ ex:partOf a owl:TransitiveProperty .
 ex:knows a owl:SymmetricProperty .
 `
 
-// graphNode is a node of the data: every twentieth is a city, the others are people.
+// graphNode is a node of the data. Every twentieth node is a city; the others are people.
 type graphNode struct {
 	id, label, name, numberName string
 	number                      int
@@ -63,7 +63,7 @@ func writeGraph(folder string) error {
 	var open []*os.File
 	defer func() {
 		for _, file := range open {
-			_ = file.Close() // the written data is flushed below
+			_ = file.Close() // for errors; the writers are flushed below
 		}
 	}()
 	for _, name := range []string{

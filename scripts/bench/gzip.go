@@ -11,8 +11,8 @@ import (
 
 const gzipReach = 1 // times zgrep
 
-// measureGzip counts lines of the packed table, as a user does with zgrep: whole commands, the
-// best of several runs in turns.
+// measureGzip times whole commands that count lines of the compressed table, compared with zgrep.
+// It takes the best of several runs, in turns.
 func (b *bench) measureGzip(folder string) error {
 	plain := filepath.Join(folder, "rows.jsonl")
 	if out, err := exec.CommandContext(b.ctx, "gzip", "-kf", plain).CombinedOutput(); err != nil {
@@ -41,7 +41,7 @@ func (b *bench) measureGzip(folder string) error {
 	return nil
 }
 
-// whole is the outcome of a command, and its duration including the start.
+// whole is the result of a command, and its duration including the start.
 type whole struct {
 	seconds float64
 	busy    float64 // processor seconds, which other programs affect less

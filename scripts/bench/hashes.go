@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// byteFunctions are functions of bytes d, and of z, which is d compressed.
+// byteFunctions are expressions over the bytes d, and over z, the compressed d.
 var byteFunctions = []string{
 	"hashlib.md5(d).digest()", "hashlib.sha1(d).digest()", "hashlib.sha256(d).digest()",
 	"hashlib.sha512(d).digest()", "hashlib.sha3_256(d).digest()", "hashlib.blake2b(d).digest()",
 	"zlib.crc32(d)", "zlib.adler32(d)", "zlib.decompress(z)", "zlib.compress(d)",
 }
 
-// byteCalls is how often a run calls a function on input of that size: the calls must take much
-// longer than the snippet's overhead.
+// byteCalls returns how often a run calls a function on input of that size. The calls must take
+// much longer than the snippet's overhead.
 func byteCalls(size int) int { return min(20_000, (16<<20)/size) }
 
-// byteProgram calls a function on bytes of text.
+// byteProgram is a program that calls a function on bytes of text.
 const byteProgram = `
 import hashlib, random, zlib
 words = ["".join(random.Random(i).choices("etaoinshrdlu", k=2 + i %% 8)) for i in range(999)]

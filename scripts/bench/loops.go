@@ -91,7 +91,7 @@ func (b *bench) loops() error { return b.measureGo(loopRows, "./repl/run") }
 
 func (b *bench) contracts() error { return b.measureGo(contractRows, "./schema") }
 
-// msPerNs converts nanoseconds to milliseconds.
+// msPerNs is the factor from nanoseconds to milliseconds.
 const msPerNs = 1e-6
 
 var commitRows = []goRow{{
@@ -125,7 +125,7 @@ func (b *bench) measureGo(rows []goRow, folder string) error {
 			names = append(names, r.benchmark)
 		}
 	}
-	// The folder's own module can be the one of the scripts.
+	// The command runs in the folder, whose module can be that of the scripts.
 	cmd := exec.CommandContext(
 		b.ctx, "go", "test", "-C", folder, "-run", "^$", "-bench", "^("+strings.Join(names, "|")+")$",
 	)

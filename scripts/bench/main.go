@@ -1,4 +1,4 @@
-// Command bench measures the figures in docs/reference/performance.md: this project against
+// Command bench measures the figures in docs/reference/performance.md: this project compared with
 // native CPython, grep and itself, in one run, so that the ratios are meaningful on a noisy
 // machine.
 //
@@ -37,14 +37,14 @@ type bench struct {
 	ctx    context.Context
 	tier   tiers.Tier
 	python string // native CPython
-	text   string // a large text
-	texts  string // the text of the operations on long texts
+	text   string // the path of a large text
+	texts  string // the path of the text for operations on long texts
 	rlm    string // the command
 	docker string // address of the Docker daemon; empty for the system's
 
 	duckdb    string // a Python that has DuckDB
 	tableSize string // the table's size, in bytes
-	cases     string // a pattern that selects what is read from the table
+	cases     string // a pattern that selects the cases of the table
 
 	pyodide string // a folder in which npm has installed pyodide
 
@@ -94,7 +94,7 @@ func main() {
 	}
 }
 
-// alone returns the part that -only names, if it names one.
+// alone returns the part that -only names, if any.
 func (b *bench) alone(only string) (p part, ok bool) {
 	p, ok = map[string]part{
 		"docker":    {"tiers/docker", b.containers},
@@ -223,7 +223,7 @@ func (b *bench) addPlain(what, measured, reach string, met bool) {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", what, measured)
 }
 
-// skip records that something cannot be measured here.
+// skip records that a figure cannot be measured here.
 func (b *bench) skip(what string, why error) {
 	reason, _, _ := strings.Cut(why.Error(), "\n")
 	b.rows = append(b.rows, row{
@@ -256,7 +256,7 @@ func printTable(lines [][]string) {
 	for i, cells := range lines {
 		fmt.Print("|")
 		for _, cell := range cells {
-			fmt.Printf(" %s |", strings.ReplaceAll(cell, "|", `\|`)) // also within code
+			fmt.Printf(" %s |", strings.ReplaceAll(cell, "|", `\|`)) // necessary even in code
 		}
 		fmt.Println()
 		if i == 0 {

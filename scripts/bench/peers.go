@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// A peer is an existing way to run Python. The table in the README compares them.
+// A peer is an existing way to run Python. The table in the README compares peers.
 type peer struct {
 	name string
 	// fresh creates a sandbox, runs the small snippet and removes the sandbox.
@@ -35,14 +35,14 @@ type peer struct {
 	count string
 }
 
-// live is a session of a peer. Run returns the output of a snippet.
+// live is a session of a peer. run returns the output of a snippet.
 type live struct {
 	run   func(code string) (string, error)
 	close func() error
 	pid   int
 }
 
-// peers measures the table in the README: this project compared with alternatives.
+// peers measures the table in the README, which compares this project with alternatives.
 func (b *bench) peers() error {
 	all := []peer{b.ourselves(), b.dockerPeer(), b.pyodidePeer(), b.nativePeer()}
 	rows := []struct {
@@ -86,8 +86,8 @@ func (b *bench) timeFresh(p peer) (string, error) {
 	return show(took), err
 }
 
-// countFresh creates sandboxes on both cores at once, for as long as three rounds of a slow peer
-// take.
+// countFresh creates sandboxes on both cores concurrently, for as long as three rounds of a slow
+// peer take.
 func (b *bench) countFresh(p peer) (string, error) {
 	const atOnce, atLeast = 2, 4 * time.Second
 	begun := time.Now()
@@ -140,7 +140,8 @@ func timeFib(p peer) (string, error) {
 	return timeInside(p, fib.setup+fmt.Sprintf(timing, fib.body))
 }
 
-// timeCount times counting a word in the text, or reports that the peer cannot hold the text.
+// timeCount times the counting of a word in the text, or reports that the peer cannot hold the
+// text.
 func timeCount(p peer) (string, error) {
 	return timeInside(p, "n = "+p.count+fmt.Sprintf(timing, "n = "+p.count))
 }
@@ -248,7 +249,7 @@ func (b *bench) dockerPeer() peer {
 			"--entrypoint", "/usr/bin/python3", recipe.Name, "-I", "-S", "/peers/peer.py")
 	}
 
-	// The process of the container, and the process that Docker keeps for each container.
+	// This adds the process of the container and the process that Docker keeps for each container.
 	p.idle = func() (int64, error) {
 		return measureProcesses(p.open, func(*live) ([]int, error) {
 			out, err := exec.CommandContext(b.ctx, "docker", "inspect", "-f", "{{.State.Pid}}", name).Output()
@@ -334,7 +335,7 @@ func peerScript(kind string) string {
 }
 
 // startPeer starts a process that reads snippets and writes their output. A snippet that begins
-// with a brace is sent unchanged, as an order.
+// with a brace is an order, which is sent unchanged.
 func (b *bench) startPeer(program string, args ...string) (*live, error) {
 	cmd := exec.CommandContext(b.ctx, program, args...)
 	cmd.Stderr = os.Stderr
@@ -376,7 +377,7 @@ func (b *bench) startPeer(program string, args ...string) (*live, error) {
 
 	closeAll := func() error {
 		err := in.Close()
-		_ = cmd.Wait() // its work is done
+		_ = cmd.Wait() // the peer's work is done
 		return err
 	}
 	return &live{run: run, close: closeAll, pid: cmd.Process.Pid}, nil

@@ -19,7 +19,7 @@ import (
 // snippetFile is a snippet of fifty lines.
 const snippetFile = "internal/plan/analyser/python/testdata/fifty.py"
 
-// parsing runs native ast.parse and ast.walk, the best of many.
+// parsing is a program that runs native ast.parse and ast.walk, and prints the best of many times.
 const parsing = `
 import ast, sys, time
 source, best = sys.stdin.read(), 1e9
@@ -31,8 +31,8 @@ for _ in range(400):
 print(best)
 `
 
-// analysis measures the analysis of a snippet of fifty lines: new to a warm analyser, and seen
-// before.
+// analysis measures the analysis of a snippet of fifty lines in a warm analyser, for a new and a
+// known snippet.
 func (b *bench) analysis() error {
 	text, err := os.ReadFile(snippetFile)
 	if err != nil {
@@ -83,8 +83,8 @@ func (b *bench) analysis() error {
 	return nil
 }
 
-// starts times a new sandbox up to the result of a small snippet. The sandbox is warm before the
-// clock starts.
+// starts times a new sandbox until the result of a small snippet. The tier is warm before the
+// measurement starts.
 func (b *bench) starts(tier tiers.Tier, n int) (time.Duration, error) {
 	times := make([]time.Duration, 0, n)
 	for range n {
@@ -92,7 +92,7 @@ func (b *bench) starts(tier tiers.Tier, n int) (time.Duration, error) {
 			return 0, err
 		}
 
-		b.pause(5 * time.Millisecond) // the tier's background work is over soon
+		b.pause(5 * time.Millisecond) // the tier's background work ends soon
 
 		begun := time.Now()
 		s, err := b.openIn(tier, small, "2\n")
@@ -107,7 +107,7 @@ func (b *bench) starts(tier tiers.Tier, n int) (time.Duration, error) {
 	return middle(times), nil
 }
 
-// usable reports whether the tier works here; if not, it records that a row is skipped.
+// usable reports whether the tier works here. If not, it records that a row is skipped.
 func (b *bench) usable(tier tiers.Tier, what string) bool {
 	err := tier.Probe(b.ctx)
 	if err != nil {
@@ -149,7 +149,7 @@ func (b *bench) interpreters(tier tiers.Tier) error {
 	return nil
 }
 
-// namespace is 10 MiB when pickled.
+// namespace is code for a namespace that has 10 MiB when pickled.
 const namespace = `
 rows = [{"id": i, "name": f"user{i}", "tags": ["a", "b", i % 7], "score": i * 1.5,
          "text": f"line {i} of the log " * 4} for i in range(60000)]
@@ -157,7 +157,8 @@ index = {f"key{i}": i for i in range(100000)}
 blob = "x" * 1500000
 `
 
-// pickling runs native dumps and loads of the same, the best of several.
+// pickling is a program that runs native dumps and loads on the same namespace, and prints the best
+// of several times.
 const pickling = namespace + `
 import pickle, time, sys
 best = 1e9

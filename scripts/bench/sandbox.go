@@ -158,7 +158,7 @@ func (b *bench) measureSandbox() (int64, error) {
 	var all []tiers.Sandbox
 	defer func() {
 		for _, s := range all {
-			_ = s.Close() // freed memory is all it has
+			_ = s.Close() // closing only frees memory
 		}
 	}()
 

@@ -19,8 +19,8 @@ const (
 	tablesPy   = "scripts/tables/rows.py"
 )
 
-// tableCase is one way to read a table: in Python, as the name of a function in rows.py, and in
-// a snippet.
+// tableCase is one way to read a table, in Python (as the name of a function in rows.py) and in a
+// snippet.
 type tableCase struct {
 	what, function, file, snippet string
 	reach                         float64
@@ -46,18 +46,19 @@ var tableCases = []tableCase{
 	},
 }
 
-// timedSnippet prints how long an expression takes. The first read of a context counts.
+// timedSnippet is code that prints how long an expression takes, including the first read of a
+// context.
 const timedSnippet = "import csv, json, time\nbegun = time.perf_counter()\nresult = %s\n" +
 	"print(json.dumps({'seconds': time.perf_counter() - begun, 'result': result}))"
 
-// timed is the outcome of one side.
+// timed is the result of one side.
 type timed struct {
 	Seconds float64
 	Result  any
 }
 
-// measureTables compares reading and querying tables with native CPython and DuckDB, and a
-// packed table with zgrep: the best of several runs in turns.
+// measureTables compares the reading and querying of tables with native CPython and DuckDB, and of
+// a compressed table with zgrep. It takes the best of several runs, in turns.
 func (b *bench) measureTables() error {
 	if b.python == "" || b.duckdb == "" {
 		return errors.New("give -python and -duckdb")

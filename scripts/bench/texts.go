@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
-// textOperations are operations of snippets on a text. In each, the text is t.
+// textOperations are operations of snippets on a text. Each uses the name t for the text.
 var textOperations = []string{
 	"len(t)", "hash(t + 'x')", "t == t[:-1] + t[-1]", "'no such text' in t", "t.find('no such text')",
 	"t.rfind('no such text')", "t.count('e')", "t.count('| ERROR')", "t.startswith('LIB')", "t[len(t) // 2]",
@@ -26,8 +26,8 @@ var textOperations = []string{
 
 const (
 	textReach = 1.5
-	// textSlack is how much longer an operation may take, in seconds: a Python method takes a
-	// microsecond or two, which matters only for shorter operations.
+	// textSlack is how much longer an operation may take, in seconds. A Python method takes a
+	// microsecond or two, which matters only for short operations.
 	textSlack = 10e-6
 	// textRounds is how often each side measures an operation, for at least textSeconds each
 	// time. An operation that takes longSeconds is measured once.
@@ -39,7 +39,7 @@ const (
 
 // measureTexts times operations on a long context: in tier wasm compared with a plain str of the
 // same characters, and in tier local compared with a native CPython that read the same file. All
-// take turns.
+// sides take turns.
 func (b *bench) measureTexts() error {
 	text, err := bigtext.Open(b.texts)
 	if err != nil {

@@ -24,15 +24,15 @@ type textSide struct {
 	peak    int64 // bytes of memory, if known
 }
 
-// textTime is how long an operation took, in seconds, and the type of its result. If the memory
-// was insufficient, Took is 0, and Type is the exception.
+// textTime contains the duration of an operation, in seconds, and the type of its result. If the
+// memory was not sufficient, Took is 0, and Type is the exception.
 type textTime struct {
 	Took float64 `json:"took"`
 	Type string  `json:"type"`
 }
 
-// isLike reports whether two sides did the same: a list that does not fit in memory is a lazy
-// sequence, which takes no time to make.
+// isLike reports whether two sides did the same. A list that does not fit into memory is a lazy
+// sequence, which takes no time to make, so it is not comparable.
 func (t textTime) isLike(other textTime) bool {
 	return t.Took > 0 && other.Took > 0 && t.Type == other.Type
 }
@@ -65,7 +65,8 @@ func (t textTime) String() string {
 	return d.Round(unit).String()
 }
 
-// textBox is a sandbox with a text, and the variable that holds the text after a snippet.
+// textBox is a sandbox with a text, and the name of the variable that contains the text after a
+// snippet.
 type textBox struct {
 	name              string
 	tier              tiers.Tier
@@ -91,7 +92,7 @@ func (b *bench) openTextSide(of textBox) (side *textSide, stop func(), err error
 	if err != nil {
 		return nil, nil, err
 	}
-	stop = func() { _ = box.Close() } // nothing depends on it
+	stop = func() { _ = box.Close() } // nothing depends on the error
 
 	side = &textSide{name: of.name}
 	run := func(source string) (tiers.Result, error) {
@@ -126,8 +127,8 @@ func (b *bench) openTextSide(of textBox) (side *textSide, stop func(), err error
 	return side, stop, nil
 }
 
-// startNative starts a native CPython that reads the text. It may use memory bytes in addition
-// to it.
+// startNative starts a native CPython that reads the text. It may use memory bytes in addition to
+// the text.
 func (b *bench) startNative(memory int64) (side *textSide, stop func(), err error) {
 	cmd := exec.CommandContext(b.ctx, b.python, "-I", "-X", "utf8", "-c", measureText,
 		b.texts, strconv.FormatInt(memory, 10))

@@ -53,7 +53,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	return writeFile(*name, n, *seed, show)
 }
 
-// writeFile writes the text to a file. Its error includes that of closing the file.
+// writeFile writes the text to a file. Its error includes the error of closing the file.
 func writeFile(name string, size int64, seed uint64, show *meter) error {
 	f, err := os.Create(name)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// meter shows the progress of writing: on a terminal as one line that is redrawn, elsewhere as a
+// meter shows the progress of writing. On a terminal, it redraws one line; elsewhere, it prints a
 // line for every tenth.
 type meter struct {
 	out      io.Writer
@@ -28,14 +28,14 @@ func newMeter(out io.Writer, total int64) *meter {
 	}
 }
 
-// isTerminal reports whether f is a character device. It mistakes /dev/null for a terminal,
-// where nothing is seen anyway.
+// isTerminal reports whether f is a character device. It mistakes /dev/null for a terminal, which
+// is harmless.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// update is called with the bytes written so far.
+// update shows the progress after the given number of written bytes.
 func (m *meter) update(done int64) {
 	now := time.Now()
 	if m.terminal {

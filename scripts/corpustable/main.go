@@ -1,11 +1,11 @@
 // Command corpustable counts where the router sends the snippets of
-// internal/plan/analyser/testdata/corpus, and where it is wrong: the table in
+// internal/plan/analyser/testdata/corpus, and where it is wrong. It prints the table in
 // docs/reference/performance.md.
 //
 //	scripts/run.sh corpustable
 //
-// Nothing is run: the plans are made from the tiers' own descriptions, and a human label counts
-// as the truth. Tests of the analysers check the labels.
+// It runs no snippets. It makes the plans from the tiers' own descriptions, and compares them with
+// labels by people. Tests of the analysers check the labels.
 package main
 
 import (
@@ -104,8 +104,8 @@ func (d described) Open(context.Context, tiers.Config) (tiers.Sandbox, error) {
 	return nil, errors.New("only plans are made here")
 }
 
-// describeTiers returns the tiers with their real descriptions, except that on any host, local
-// counts as having the packages that the corpus expects of docker.
+// describeTiers returns the tiers with their real descriptions, except that it assumes that local
+// has, on any host, the packages that the corpus expects of docker.
 func describeTiers(all []corpus.Snippet) []tiers.Tier {
 	host := local.New(local.Options{}).Info()
 	guest := wasm.New(wasm.Options{}).Info()
@@ -134,8 +134,8 @@ func placeOf(plan router.Plan) string {
 	return plan.Chain[0].Tier
 }
 
-// truth returns where a snippet belongs. Local stands for docker, which not every machine has.
-// Small Python is labelled interp, and wasm is the cheaper of the two.
+// truth returns where a snippet belongs. local stands for docker, which some machines do not have.
+// Small Python snippets are labelled interp, but belong in wasm, which is the cheaper of the two.
 func truth(s corpus.Snippet) string {
 	switch {
 	case s.Tier == "docker":

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 )
 
-// TestTheDocumentHasTheTable keeps docs/reference/performance.md up to date.
+// TestTheDocumentHasTheTable checks that the table in docs/reference/performance.md is up to date.
 func TestTheDocumentHasTheTable(t *testing.T) {
 	counted, err := count(t.Context(), testcache.Dir())
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 //	scripts/run.sh crosscheck darwin/arm64 windows/amd64
 //
-// It finds the errors that `go build` and `go vet` would report, except for linker errors. It
-// compiles no dependency, so it takes seconds where a first build for a system takes minutes.
+// It finds the errors that `go build` and `go vet` would report, except for linker errors. It does
+// not compile dependencies, so it takes seconds, while a first build for a system takes minutes.
 package main
 
 import (
@@ -71,8 +71,8 @@ func checkFor(system string) error {
 	return nil
 }
 
-// list returns the module's packages, their tests, and all packages that they import, each after
-// its imports.
+// list returns the module's packages, their tests, and all packages that these import. Each package
+// comes after its imports.
 func list(goos, goarch string) ([]*pkg, error) {
 	//nolint:noctx // ends with this program
 	command := exec.Command("go", "list", "-deps", "-test",

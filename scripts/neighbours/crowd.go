@@ -21,7 +21,7 @@ type crowd struct {
 	all []*honest
 }
 
-// honest is one honest session. Its client counts, too.
+// honest is one honest session. Its client also counts, in n.
 type honest struct {
 	id, key string
 	n       int
@@ -47,7 +47,7 @@ type figures struct {
 	bad                  string
 }
 
-// measure lets all sessions work for a while, next to bad ones if there are any.
+// measure lets all sessions work for a while, next to bad sessions if there are any.
 func (c *crowd) measure(ctx context.Context, span, think time.Duration, b *bad) *figures {
 	ctx, cancel := context.WithTimeout(ctx, span)
 	defer cancel()
@@ -83,7 +83,7 @@ func (c *crowd) measure(ctx context.Context, span, think time.Duration, b *bad) 
 	return f
 }
 
-// note records the answer to a snippet and how long it took.
+// note records the answer to a snippet, and how long the snippet took.
 func (f *figures) note(one *honest, a answer, err error, took time.Duration) {
 	f.times = append(f.times, took)
 	one.n++
@@ -101,10 +101,10 @@ func (f *figures) note(one *honest, a answer, err error, took time.Duration) {
 	case strings.TrimSpace(a.Stdout) != fmt.Sprint(one.n):
 		f.wrong = append(f.wrong, fmt.Sprintf("%s %q, not %d", a.Status, a.Stdout, one.n))
 	}
-	_, _ = fmt.Sscan(a.Stdout, &one.n) // from here on
+	_, _ = fmt.Sscan(a.Stdout, &one.n) // continue counting from this number
 }
 
-// quantile returns the time within which a given part of the snippets ended.
+// quantile returns the time within which a given fraction of the snippets ended.
 func (f *figures) quantile(part float64) time.Duration {
 	if len(f.times) == 0 {
 		return 0
@@ -123,7 +123,7 @@ func (f *figures) print(name string, alone *figures) {
 		ms(f.quantile(0.99)), f.ratio(alone), len(f.lost), len(f.wrong), len(f.refused), f.bad)
 }
 
-// check returns an error if the honest sessions suffered.
+// check returns an error if bad sessions harmed the honest ones.
 func (f *figures) check(alone *figures) error {
 	var errs []error
 	for what, list := range map[string][]string{

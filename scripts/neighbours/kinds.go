@@ -21,7 +21,8 @@ var kinds = []kind{
 	{"hungry", "held = []\nwhile True:\n    held.append(bytearray(b'x') * 4_000_000)\n"},
 }
 
-// hang calls C functions from C functions, in a tree of 2**60 calls without a loop.
+// hang is a snippet that calls C functions from C functions, in a tree of 2**60 calls without a
+// loop.
 const hang = `
 from functools import partial
 from itertools import repeat

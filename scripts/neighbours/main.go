@@ -1,12 +1,14 @@
-// Command neighbours measures what bad sessions of rlm serve cost the honest ones next to them.
+// Command neighbours measures how bad sessions of rlm serve affect the honest sessions next to
+// them.
 //
 //	make build
 //	scripts/run.sh neighbours -rlm bin/rlm
 //	scripts/run.sh neighbours -rlm bin/rlm -bad hang,loop -for 1m
 //
-// It starts a server and honest sessions that count; half of them belong to the tenant of the
-// bad sessions. It measures their snippets alone, and then next to each kind of bad session. It
-// fails if an honest session lost anything, got a wrong answer or none, or waited too long.
+// It starts a server and honest sessions that count; half of them belong to the tenant of the bad
+// sessions. It measures the honest sessions' snippets alone, and then next to each kind of bad
+// session. It fails if an honest session lost anything, got a wrong answer or none, or waited too
+// long.
 package main
 
 import (
@@ -21,7 +23,7 @@ import (
 	"time"
 )
 
-// mostRatio is how many times longer the slowest honest snippets may take next to bad sessions.
+// mostRatio is the maximum factor by which bad sessions may slow down the slowest honest snippets.
 const mostRatio = 3
 
 // flags are the command's flags.

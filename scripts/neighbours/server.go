@@ -83,7 +83,7 @@ func startServer(ctx context.Context, rlm string) (s *server, err error) {
 func (s *server) stop() error {
 	var err error
 	if s.cmd != nil && s.cmd.Process != nil {
-		_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = s.cmd.Process.Signal(syscall.SIGTERM) // fails if the server has ended
 		err = s.cmd.Wait()
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))

@@ -1,5 +1,5 @@
-// Command prepare writes the files tiers/wasm/prepared.*, which let a program start without
-// preparing Python. With -check, it only compares them.
+// Command prepare writes the files tiers/wasm/prepared.*, with which a program starts without
+// preparing Python. With -check, it only compares the files.
 package main
 
 import (

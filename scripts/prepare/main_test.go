@@ -24,8 +24,8 @@ func keyOf(t *testing.T, about []byte) string {
 	return d.Key
 }
 
-// TestTheCommittedImageIsWhatItsSourcesGive prepares the image again. A committed image of other
-// sources is merely slow, so make image-verify rejects it, and this test does not.
+// TestTheCommittedImageIsWhatItsSourcesGive prepares the image again. An image of other sources
+// only makes the start slower, so make image-verify rejects it, but this test does not.
 func TestTheCommittedImageIsWhatItsSourcesGive(t *testing.T) {
 	skip.UnderRace(t)
 	committed := map[string][]byte{}
@@ -50,7 +50,7 @@ func TestTheCommittedImageIsWhatItsSourcesGive(t *testing.T) {
 	startWithIt(t)
 }
 
-// startWithIt starts with an empty cache, and then with the cache filled by that start.
+// startWithIt starts with an empty cache, and then with the cache that the first start has filled.
 func startWithIt(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()

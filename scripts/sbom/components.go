@@ -105,7 +105,8 @@ func image(kind, arch string, parts []cdx.Component) cdx.Component {
 	}
 }
 
-// lockedPackages reads a lock: a time, then lines of name, version, architecture, hash, path.
+// lockedPackages reads a lock, which has a time, then lines with name, version, architecture, hash
+// and path.
 func lockedPackages(name string) ([]cdx.Component, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -3,8 +3,8 @@
 // WebAssembly Python that the command contains, and the contents of the container images that
 // the command builds.
 //
-// It reads pinned information: the modules in the binary itself, the manifest of the
-// interpreter, the locks of the images.
+// It reads pinned information: the modules in the binary itself, the manifest of the interpreter,
+// and the locks of the images.
 //
 //	sbom BINARY VERSION ROOT
 package main
@@ -70,7 +70,7 @@ func describe(binary *buildinfo.BuildInfo, root string) (*cdx.BOM, error) {
 	return bom, nil
 }
 
-// setRefs gives each component a unique name, because the same package can be in two images.
+// setRefs gives each component a unique name, because two images can contain the same package.
 func setRefs(parent string, components []cdx.Component) {
 	for i := range components {
 		c := &components[i]

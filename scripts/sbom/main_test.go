@@ -19,7 +19,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/cpython"
 )
 
-// write returns the bill of this test, whose binary also has modules.
+// write returns the bill of this test's binary, which also has modules.
 func write(t *testing.T) []byte {
 	t.Helper()
 	self, err := os.Executable()
@@ -70,7 +70,7 @@ func schema(t *testing.T) *jsonschema.Resolved {
 func TestTheBillFollowsTheSchema(t *testing.T) {
 	s, bill := schema(t), write(t)
 	for _, valid := range []bool{true, false} {
-		if !valid { // the schema can reject
+		if !valid { // check that the schema can reject
 			bill = bytes.Replace(bill, []byte(`"alg": "SHA-256"`), []byte(`"alg": "SHA-255"`), 1)
 		}
 		var document any
@@ -129,7 +129,7 @@ func wantedParts(t *testing.T) []string {
 	var all []string
 	for _, dep := range self.Deps {
 		if dep.Replace != nil {
-			continue // rlm itself, from the folder above
+			continue // rlm itself, from the parent folder
 		}
 		all = append(all, strings.ToLower(dep.Path)+"@"+escape(dep.Version))
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// client is one caller. It runs snippets in a session, one after another, and now and then
+// client is one caller. It runs snippets in a session, one after another, and occasionally
 // continues in a fork or in a new session.
 type client struct {
 	engine *rlm.Engine
@@ -31,7 +31,7 @@ type outcome struct {
 	kind    string
 	took    time.Duration
 	refused bool
-	wrong   string // empty if the verdict is right
+	wrong   string // empty if the verdict is correct
 }
 
 // next runs one snippet of the mix.
@@ -74,7 +74,7 @@ func (c *client) choose() *kind {
 	panic("unreachable: at is less than the sum of the weights")
 }
 
-// prepare opens a session if there is none, and replaces it from time to time.
+// prepare opens a session if there is none, and replaces the session from time to time.
 func (c *client) prepare(ctx context.Context) error {
 	switch {
 	case c.session == nil:

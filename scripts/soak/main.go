@@ -1,12 +1,12 @@
-// Command soak puts one engine under the load of many clients, and checks that it copes.
+// Command soak puts one engine under the load of many clients, and checks its behaviour.
 //
 //	scripts/run.sh soak -for 10m -clients 200
 //	scripts/run.sh soak -for 2m -short
 //
-// It first measures the capacity: the rate of correct verdicts with few clients. Then all
-// clients together request twice as much. Each waits for its verdict before asking again. The
-// report shows whether verdicts were wrong, whether memory grew, how long small snippets took,
-// and how much of the capacity was still usable.
+// It first measures the capacity: the rate of correct verdicts with few clients. Then all clients
+// together request twice as much. Each client waits for its verdict before the next request. The
+// report shows whether verdicts were wrong, whether memory grew, how long small snippets took, and
+// how much of the capacity was still usable.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 
 const (
 	tenants = 10
-	// overload is how much of the capacity the clients request.
+	// overload is the clients' requests as a multiple of the capacity.
 	overload = 2
 )
 
@@ -79,8 +79,8 @@ func run(ctx context.Context, span time.Duration, clients int, short bool) (err 
 	)
 }
 
-// load runs a number of clients for a while. Before each snippet, each client thinks, on average
-// for the given time.
+// load runs a number of clients for a while. Each client pauses before each snippet, on average for
+// the given time.
 func load(
 	ctx context.Context, engine *rlm.Engine, clients int, span, think time.Duration,
 ) (*tally, error) {

@@ -65,7 +65,7 @@ func prints(want string) func(*client, *rlm.Result) string {
 	}
 }
 
-// counts expects the number of times this snippet ran in the session.
+// counts checks that the answer is the number of times that this snippet ran in the session.
 func counts(c *client, r *rlm.Result) string {
 	c.counted++
 	return prints(fmt.Sprintln(c.counted))(c, r)
@@ -94,8 +94,8 @@ func limits(status tiers.Status, limit tiers.Limit) func(*client, *rlm.Result) s
 	}
 }
 
-// survives expects the snippet to end badly, whatever the reason. The session may then be in an
-// earlier state.
+// survives checks that the snippet failed, for any reason. The session may then be in an earlier
+// state.
 func survives(c *client, r *rlm.Result) string {
 	c.reopen = true
 	if r.Status == tiers.StatusOK {

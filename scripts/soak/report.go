@@ -48,7 +48,7 @@ func (t *tally) add(o outcome) {
 // rate returns the number of correct verdicts per second.
 func (t *tally) rate() float64 { return float64(t.right) / t.span.Seconds() }
 
-// quantile returns the time within which a given part of the snippets of a kind ended.
+// quantile returns the time within which a given fraction of the snippets of a kind ended.
 func (t *tally) quantile(kind string, part float64) time.Duration {
 	times := t.times[kind]
 	if len(times) == 0 {
@@ -59,7 +59,7 @@ func (t *tally) quantile(kind string, part float64) time.Duration {
 	return times[int(part*float64(len(times)-1))]
 }
 
-// growth compares the memory in the last quarter with that in the second.
+// growth returns the ratio of the memory in the last quarter to that in the second.
 func (t *tally) growth() float64 {
 	n := len(t.memory) / 4
 	if n == 0 {
@@ -79,7 +79,7 @@ func mean(values []int64) float64 {
 // The goals for the second load.
 const (
 	mostGrowth  = 1.1  // maximum growth of the memory
-	shortGrowth = 2    // the same while new sessions still fill up
+	shortGrowth = 2    // maximum growth while new sessions still fill up
 	mostSpread  = 20   // p99 of small snippets divided by their median
 	leastOutput = 0.90 // minimum share of the capacity
 )
@@ -112,7 +112,7 @@ func (t *tally) findWrong() error {
 		t.right+len(t.wrong), t.clients, strings.Join(t.wrong[:min(len(t.wrong), 20)], "\n  "))
 }
 
-// findLeak returns an error if the memory grew by more than a factor.
+// findLeak returns an error if the memory grew by more than the factor most.
 func (t *tally) findLeak(most float64) error {
 	if g := t.growth(); g > most {
 		return fmt.Errorf("the memory grew to %.2f x; at most %.2f x is allowed", g, most)
@@ -120,7 +120,8 @@ func (t *tally) findLeak(most float64) error {
 	return nil
 }
 
-// compare returns an error if the load spread the times too much, or cost too much throughput.
+// compare returns an error if the load made the times vary too much, or reduced the throughput too
+// much.
 func compare(alone, many *tally) error {
 	var errs []error
 	median, p99 := many.quantile(small, 0.5), many.quantile(small, 0.99)
@@ -157,8 +158,8 @@ func watchMemory(ctx context.Context) <-chan []int64 {
 	return out
 }
 
-// residentBytes returns the memory of this process, counting each page once, however many
-// sandboxes map it. It is 0 where /proc does not report it.
+// residentBytes returns the memory of this process, counting each page once, however many sandboxes
+// map it. It is 0 if /proc does not report the memory.
 func residentBytes() int64 {
 	f, err := os.Open("/proc/self/smaps_rollup")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// attestation describes a container as its first process sees it. It is written before any code
-// of a model runs, but inside the container, and is therefore decoded strictly.
+// attestation describes a container from the point of view of its first process. It is written
+// inside the container, although before any code of a model runs, so it is decoded strictly.
 type attestation struct {
 	Status     map[string]string   `json:"status"`
 	PID        int                 `json:"pid"`
@@ -46,12 +46,12 @@ func readAttestation(line []byte) (attestation, error) {
 	return a, nil
 }
 
-// wanted holds the properties in which the walls of containers differ.
+// wanted holds the properties that differ between the walls of containers.
 type wanted struct {
-	// user is the number of the user.
+	// user is the numeric user ID.
 	user int
-	// ownKernel: the container has a separate kernel, without the host's seccomp filter and
-	// inode numbers.
+	// ownKernel means that the container has a separate kernel, without the host's seccomp filter
+	// and inode numbers.
 	ownKernel bool
 	// proxy permits IPv4 sockets. folders, without proxy, forbids Unix sockets, because a
 	// mounted folder could contain one.
@@ -153,10 +153,10 @@ func (a attestation) filesHoles(want func(bool, string, ...any)) {
 	}
 }
 
-// kernels are mounts of the kernel, which cannot hold files.
+// kernels are the kernel's own mounts, which cannot hold files.
 var kernels = []string{"/dev", "/proc", "/sys"}
 
-// refusedActions are attempted by the first process, and the kernel must refuse each.
+// refusedActions are actions that the first process attempts; the kernel must refuse each.
 var refusedActions = []string{
 	"inet", "inet6", "netlink", "packet", "alg", "vsock", "datagram", "userns", "root file", "sysctl",
 	"mknod",

@@ -46,11 +46,11 @@ func once(b *testing.B, tier *docker.Tier) time.Duration {
 	return took
 }
 
-// BenchmarkStartWarm claims a container started in advance.
+// BenchmarkStartWarm measures a session that claims a container started in advance.
 func BenchmarkStartWarm(b *testing.B) {
 	tier := usual(b, docker.Options{})
 	var times []time.Duration
-	for b.Loop() { // the timer keeps running, or a second of it would take minutes
+	for b.Loop() { // the timer keeps running; otherwise one measured second would take minutes
 		if err := tier.Warm(b.Context()); err != nil {
 			b.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func BenchmarkStartWarm(b *testing.B) {
 	median(b, "ms/start", times)
 }
 
-// BenchmarkStartCold starts a container with all hardening.
+// BenchmarkStartCold measures the start of a container with all hardening.
 func BenchmarkStartCold(b *testing.B) {
 	tier := usual(b, docker.Options{Warm: -1})
 	var times []time.Duration
@@ -98,7 +98,7 @@ func BenchmarkDockerRun(b *testing.B) {
 	median(b, "ms/start", times)
 }
 
-// BenchmarkSnippet runs one more snippet in a live session.
+// BenchmarkSnippet measures one more snippet in a live session.
 func BenchmarkSnippet(b *testing.B) {
 	box := box(b, usual(b, docker.Options{Warm: -1}), tiers.Config{})
 	mustRun(b, box, "x = 0")
@@ -132,7 +132,7 @@ func BenchmarkHostCall(b *testing.B) {
 	median(b, "ms/call", times)
 }
 
-// BenchmarkFiftySessions opens fifty sessions at once; each runs two snippets.
+// BenchmarkFiftySessions opens fifty sessions concurrently; each runs two snippets.
 func BenchmarkFiftySessions(b *testing.B) {
 	const sessions = 50
 	tier := usual(b, docker.Options{Warm: -1})

@@ -100,8 +100,8 @@ real, tarfile.open = tarfile.open, forged`)
 	}
 }
 
-// TestAForgedHoleFillsNoDisk packs a file that takes a few bytes in the stream and would take
-// nearly the largest number of bytes on the host's disk.
+// TestAForgedHoleFillsNoDisk checks that the host refuses a sparse file that takes a few bytes in
+// the stream but would take nearly 2^63 bytes on the host's disk.
 func TestAForgedHoleFillsNoDisk(t *testing.T) {
 	t.Parallel()
 	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{Out: true})
@@ -128,8 +128,8 @@ real, tarfile.open = tarfile.open, forged`)
 	}
 }
 
-// TestFilesComeBackAfterABadEnd ends the first snippet of a session in all the ways that cost it
-// its process: the files that it wrote are there.
+// TestFilesComeBackAfterABadEnd ends the first snippet of a session in each way that costs the
+// session its process, and checks that the files written before are still there.
 func TestFilesComeBackAfterABadEnd(t *testing.T) {
 	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})

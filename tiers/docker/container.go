@@ -15,15 +15,15 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
-// Deadlines of operations for which callers set none.
+// Deadlines of operations for which callers set no deadline.
 const (
 	startTimeout = 60 * time.Second
 	orderTimeout = 5 * time.Second
 	endTimeout   = 20 * time.Second
 )
 
-// container is one container for any guest: the reports of its first process, and how it
-// ended.
+// container is one container for any guest. It holds the reports of its first process, and how the
+// container ended.
 type container struct {
 	box       *dockerapi.Container
 	report    report
@@ -40,8 +40,8 @@ type container struct {
 	end     func() error
 }
 
-// report collects the container's standard error. Its first process writes a line about the
-// wall, and then one byte for each order that it completed.
+// report collects the container's standard error. The first process writes a line about the wall,
+// and then one byte for each order that it completed.
 type report struct {
 	mu    sync.Mutex
 	said  []byte
@@ -52,7 +52,7 @@ type report struct {
 
 const (
 	orderDone = 6
-	// keptSaid bounds the text kept for messages, in bytes.
+	// keptSaid bounds the output kept for messages, in bytes.
 	keptSaid = 4 << 10
 )
 
@@ -101,7 +101,7 @@ func (t *tier) spec(s *setup, recipe images.Recipe, image string, n needs) docke
 	}
 }
 
-// boot starts a container. From then on, the caller ends it with container.end.
+// boot starts a container. Afterwards, the caller must end it with container.end.
 func (t *tier) boot(ctx context.Context, c *container, spec dockerapi.Spec) error {
 	c.limit, c.user = spec.Memory, spec.User
 	c.processes = uint64(spec.Processes) //nolint:gosec // a small number of ours
@@ -115,7 +115,7 @@ func (t *tier) boot(ctx context.Context, c *container, spec dockerapi.Spec) erro
 	c.end = sync.OnceValue(func() error {
 		if c.lost { // do not wait for the daemon again
 			t.leave(c.box.ID)
-			t.forget() // so that the next start asks whether it answers
+			t.forget() // so that the next start checks whether it answers
 			return c.box.Close()
 		}
 		own, cancel := context.WithTimeout(context.Background(), endTimeout)
@@ -131,8 +131,8 @@ func (t *tier) boot(ctx context.Context, c *container, spec dockerapi.Spec) erro
 	return nil
 }
 
-// verify checks a container's wall, unless a test left layers out. It reads the attestation of
-// the first process, and the limits that only the kernel knows.
+// verify checks a container's wall, unless a test left layers out. It reads the attestation of the
+// first process, and the limits that only the kernel can report.
 func (t *tier) verify(ctx context.Context, c *container, s *setup, n needs) error {
 	var line []byte
 	select {
@@ -155,7 +155,7 @@ func (t *tier) verify(ctx context.Context, c *container, s *setup, n needs) erro
 	return t.verifyLimits(ctx, c)
 }
 
-// said returns the further output of the first process, or nil.
+// said returns the other output of the first process as an error, or nil if there is none.
 func (c *container) said() error {
 	if text := c.report.text(); text != "" {
 		return errors.New(text)
@@ -163,7 +163,8 @@ func (c *container) said() error {
 	return nil
 }
 
-// verifyLimits checks, once for each daemon, the limits that cannot be seen from inside.
+// verifyLimits checks, once for each daemon, the limits that the first process cannot read from
+// inside.
 func (t *tier) verifyLimits(ctx context.Context, c *container) error {
 	t.mu.Lock()
 	done := t.verified || len(t.off) > 0
@@ -213,8 +214,8 @@ func (c *container) explainSilence(err error) error {
 	return nil // the guest keeps its first process from working
 }
 
-// OutOfMemory reports whether the kernel killed a process of the container for its memory since
-// the last call. Only a bad end can be such a kill.
+// OutOfMemory reports whether the kernel killed a process of the container for its memory since the
+// last call. Only a bad end can be due to such a kill.
 func (c *container) OutOfMemory(bad bool) bool {
 	if !bad || c.lost || c.killed {
 		return false
@@ -242,17 +243,18 @@ func (c *container) OutOfMemory(bad bool) bool {
 	c.refused, c.peak = usage.Refused, min(usage.Peak, c.limit)
 	const near = 1 << 20
 	if usage.Refused == was && usage.Peak < c.limit-near {
-		return false // it never came near its limit
+		return false // its memory never came near the limit
 	}
 
 	return c.hasNewKills(ctx) || usage.Refused > was
 }
 
-// The exit codes of a container that its guest cannot cause: the first process decides.
+// The exit codes of a container that its guest cannot cause, because the first process sets the
+// exit code.
 const (
 	// exitKilled is the exit code of a container whose first process was killed.
 	exitKilled = 128 + 9
-	// exitUnknown is recorded by a daemon that was down when the container ended.
+	// exitUnknown is the code that a daemon records if it was down when the container ended.
 	exitUnknown = 255
 )
 

@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
-// TestFindFault distinguishes ends that a guest cannot cause from those that a snippet may
-// cause.
+// TestFindFault checks that ends that a guest cannot cause are distinguished from those that a
+// snippet may cause.
 func TestFindFault(t *testing.T) {
 	for _, row := range []struct {
 		name  string

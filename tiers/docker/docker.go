@@ -2,16 +2,15 @@
 // containers.
 //
 // It offers native speed and the packages of its image: NumPy, pandas, SciPy and more, and Go's
-// whole standard library. A container has no network, a read-only file tree, no capabilities, a
+// whole standard library. A container has no network, no capabilities, a read-only file tree, a
 // seccomp profile, and limits. Its first process attests the wall from inside, and the tier never
 // uses a container whose attestation shows a gap. Package dockerapi defines every setting of a
 // container.
 //
-// The runtime in the guest comes from package pykernel, as in the tiers wasm and local. The
-// host sends it over the container's standard streams, so the image cannot contain another
-// version of it. A container serves one session and is then destroyed; the pool keeps some
-// ready. A separate image compiles and runs Go, and package golang drives it, as in tier
-// local.
+// The runtime in the guest is that of package pykernel, as in the tiers wasm and local. The host
+// sends the runtime over the container's standard streams, so the image cannot contain another
+// version of it. A container serves one session and is then destroyed; the pool keeps some ready. A
+// separate image compiles and runs Go, and package golang drives it, as in tier local.
 package docker
 
 import (
@@ -51,14 +50,14 @@ type Options struct {
 	// CPUs is the share of processors for one container, in thousandths of a processor. Zero
 	// means one whole processor.
 	CPUs int64
-	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT. Snippets
-	// do not see them: see docs/why/egress.md.
+	// Inject holds the headers that are added to snippets' requests to a host, by HOST:PORT.
+	// Snippets cannot read these headers: see docs/why/egress.md.
 	Inject map[string]http.Header
 	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
 }
 
-// tier is CPython and Go in containers.
+// tier runs CPython and Go in containers.
 type tier struct {
 	options Options
 	reach   egress.Options    // where proxies go; a test can change it
@@ -77,7 +76,7 @@ type tier struct {
 	pool     pool
 }
 
-// setup holds what the tier knows about its daemon.
+// setup holds the facts about the tier's daemon.
 type setup struct {
 	facts  dockerapi.Facts
 	image  dockerapi.Image // the image with Python
@@ -110,8 +109,7 @@ func New(options Options) tiers.Tier {
 	return t
 }
 
-// Info describes the tier. Cost is measured by `make bench`, see
-// docs/reference/performance.md.
+// Info describes the tier. `make bench` measures Cost: see docs/reference/performance.md.
 func (t *tier) Info() tiers.Info {
 	info := tiers.Info{
 		Name:      Name,
@@ -149,8 +147,8 @@ func (t *tier) Info() tiers.Info {
 	return info
 }
 
-// modules returns the modules that are known before the daemon is asked. Those of an image with
-// further packages are not.
+// modules returns the modules that are known before any query to the daemon. The modules of an
+// image with further packages are not known by then.
 func (t *tier) modules() map[string]bool {
 	if t.options.Image != "" {
 		return nil
@@ -158,8 +156,8 @@ func (t *tier) modules() map[string]bool {
 	return tiers.ModuleSet(t.recipe.Modules...)
 }
 
-// Probe asks the daemon whether it can build the wall, and for the images. The tier runs each
-// language whose image exists; one is enough.
+// Probe checks whether the daemon can build the wall and whether the images exist. The tier runs
+// each language whose image exists; one is enough.
 func (t *tier) Probe(ctx context.Context) error {
 	t.mu.Lock()
 	t.setup, t.verified = nil, false // the daemon may have changed
@@ -168,7 +166,7 @@ func (t *tier) Probe(ctx context.Context) error {
 	return err
 }
 
-// ready returns the facts about the daemon and the images. It asks the daemon only once.
+// ready returns the facts about the daemon and the images. It queries the daemon only once.
 func (t *tier) ready(ctx context.Context) (setup, error) {
 	t.mu.Lock()
 	known := t.setup
@@ -255,7 +253,7 @@ func (t *tier) image(
 	return image, nil
 }
 
-// forget makes the next start ask the daemon again.
+// forget makes the next start query the daemon again.
 func (t *tier) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

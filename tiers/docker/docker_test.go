@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		abandon()
 		return
 	}
-	// Tests wait for containers more than they compute. A flag on the command line takes
+	// Tests spend more time waiting for containers than computing. A flag on the command line takes
 	// precedence.
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		fmt.Println(err)
@@ -46,9 +46,9 @@ func TestMain(m *testing.M) {
 func orphans() []string {
 	client, err := dockerapi.New(os.Getenv("DOCKER_HOST"))
 	if err != nil {
-		return nil // there was no daemon to test with
+		return nil // there is no daemon to test with
 	}
-	defer func() { _ = client.Close() }() // nothing is left open
+	defer func() { _ = client.Close() }() // only frees connections
 	found, err := client.List(context.Background(), map[string]string{"rlm.tier": docker.Name})
 	if err != nil {
 		return nil // as above

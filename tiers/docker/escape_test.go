@@ -50,8 +50,8 @@ func TestEscapeWithoutLayers(t *testing.T) {
 	}
 }
 
-// TestEachLayerContains restores one layer at a time: alone it contains a case that escapes
-// without it.
+// TestEachLayerContains restores one layer at a time, and checks that this layer alone contains a
+// case that escapes without it.
 func TestEachLayerContains(t *testing.T) {
 	skip.UnderRace(t)
 	cases := map[dockerapi.Layer]string{
@@ -75,8 +75,8 @@ func TestEachLayerContains(t *testing.T) {
 	}
 }
 
-// TestEscapeThroughAMount is the control of the image's own file tree: if a folder of the host is
-// mounted, its files can be read.
+// TestEscapeThroughAMount is the negative control for the image's separate file tree: if a folder
+// of the host is mounted, a snippet can read its files.
 func TestEscapeThroughAMount(t *testing.T) {
 	skip.UnderRace(t)
 	tier := usual(t, docker.Options{Warm: -1})

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Tier gives the tests of the package's users the methods below.
+// Tier exports the methods below to external tests.
 type Tier = tier
 
 // Reach makes proxies resolve and dial as a test requires.
@@ -18,7 +18,7 @@ func (t *tier) Reach(o egress.Options) { t.reach = o }
 // Without leaves out layers of the wall, for tests that prove the effect of each.
 func (t *tier) Without(layers []dockerapi.Layer) { t.off = layers }
 
-// StartBetween starts a container with mounts, and calls between after they were checked and
+// StartBetween starts a container with mounts. It calls between after the tier has checked them and
 // before the daemon mounts them.
 func (t *tier) StartBetween(ctx context.Context, mounts []tiers.Mount, between func()) error {
 	files, _ := show(nil)
@@ -43,7 +43,7 @@ func ContainerOf(b tiers.Sandbox) string {
 	return ""
 }
 
-// Waiting returns the containers started in advance. No sandbox may be opened in the meantime.
+// Waiting returns the containers started in advance. No sandbox may be opened during the call.
 func (t *tier) Waiting() []string {
 	var ids []string
 	for range len(t.pool.ready) {

@@ -18,8 +18,8 @@ import (
 	"github.com/rlmhq/rlm/tiers/docker"
 )
 
-// broken runs a snippet on which the tier must break, with a typed error and soon enough. A
-// caller that needs to know when it writes passes stdout.
+// broken runs a snippet during which the tier must break, with a typed error and within a minute. A
+// caller that waits for the snippet's output passes stdout.
 func broken(t *testing.T, b tiers.Sandbox, source string, stdout ...io.Writer) *tiers.BrokenError {
 	t.Helper()
 	begun := time.Now()
@@ -96,10 +96,10 @@ func TestDaemonHangsDuringASnippet(t *testing.T) {
 	gone(t, had.ids...)
 }
 
-// soon is a wall limit that a snippet which does little never exhausts, even on a busy machine.
+// soon is a wall limit that a short snippet never exhausts, even on a busy machine.
 const soon = 3 * time.Second
 
-// alone opens a session, and returns its container.
+// alone opens a session, and returns it with its container.
 func alone(t *testing.T, limits tiers.Limits) (tiers.Sandbox, string) {
 	t.Helper()
 	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{Limits: limits})
@@ -155,8 +155,8 @@ func TestContainerIsRemoved(t *testing.T) {
 	}
 }
 
-// pause freezes a container. The kernel cannot freeze a process that waits for a disk, so on a
-// busy machine the daemon may have to be asked again.
+// pause freezes a container. The kernel cannot freeze a process that waits for a disk, so on a busy
+// machine pause may have to try again.
 func pause(t *testing.T, id string) {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
@@ -187,7 +187,7 @@ func TestContainerIsPaused(t *testing.T) {
 func TestAWarmContainerThatDiedIsNotHandedOut(t *testing.T) {
 	t.Parallel()
 	tier := usual(t, docker.Options{Warm: 1})
-	for _, wait := range []bool{true, false} { // the tier knows of it already, or does not yet
+	for _, wait := range []bool{true, false} { // the tier has noticed the end already, or not yet
 		if err := tier.Warm(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestAFolderInUseCanBeMounted: another program removes parts of the folder during the check.
+// TestAFolderInUseCanBeMounted checks that checkFolder succeeds while another program removes parts
+// of the folder.
 func TestAFolderInUseCanBeMounted(t *testing.T) {
 	dir := t.TempDir()
 	stop, stopped := make(chan struct{}), make(chan error, 1)

@@ -22,8 +22,8 @@ const (
 )
 
 // gate is the socket on which the host receives a container's listener. On the host, it is in a
-// folder that only this user can enter. The container sees the inner folder, to whose socket all
-// users may connect, and only while it starts.
+// folder that only this user can enter. The container has access to the inner folder, to whose
+// socket all users may connect, only while it starts.
 type gate struct {
 	outer, inner string
 	socket       *net.UnixListener
@@ -123,7 +123,7 @@ func (g *gate) listener(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// receiveFile receives the single file of a message.
+// receiveFile receives a message with a single file.
 func receiveFile(conn *net.UnixConn) (*os.File, error) {
 	rights := make([]byte, syscall.CmsgSpace(4))
 	_, n, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)

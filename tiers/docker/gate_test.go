@@ -28,7 +28,7 @@ func socket() string {
 	return "/var/run/docker.sock"
 }
 
-// gate stands between a tier and the real daemon. It can hang or disappear, as a daemon can.
+// gate is a proxy between a tier and the real daemon. It can hang or disappear, as a daemon can.
 type gate struct {
 	path string
 
@@ -152,7 +152,7 @@ func behind(t *testing.T, g *gate) *docker.Tier {
 	t.Helper()
 	usual(t, docker.Options{Warm: -1}) // it works here
 	tier := docker.New(docker.Options{Host: "unix://" + g.path, Warm: -1}).(*docker.Tier)
-	t.Cleanup(func() { _ = tier.Close() }) // anything it could not remove is checked below
+	t.Cleanup(func() { _ = tier.Close() }) // the test checks what remains
 	return tier
 }
 
@@ -218,7 +218,7 @@ func containers(t *testing.T, pid int) []string {
 	return ids
 }
 
-// gone fails the test if a container of this process is still there.
+// gone fails the test if a container of this process still exists.
 func gone(t *testing.T, ids ...string) {
 	t.Helper()
 	for _, id := range containers(t, os.Getpid()) {

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// newGoGuest returns the Go half of a sandbox, whose programs see the files.
+// newGoGuest returns the Go half of a sandbox. Its programs can read the given files.
 func (t *tier) newGoGuest(accounts *session.Accounts, files *shown) *golang.Guest {
 	return &golang.Guest{
 		Tier: Name, Accounts: accounts,
@@ -170,7 +170,7 @@ var _ golang.Box = (*goBox)(nil)
 // Conn returns the connection to the container's first process.
 func (b *goBox) Conn() io.ReadWriteCloser { return b.box }
 
-// Diagnose asks the daemon why the container failed.
+// Diagnose queries the daemon for the reason why the container failed.
 func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
 	if !hasEnded {
 		fault = b.explainSilence(nil)
@@ -185,7 +185,7 @@ func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
 	return outOfMemory, fault
 }
 
-// Said returns the text of the first process after its attestation.
+// Said returns the output of the first process after its attestation.
 func (b *goBox) Said() string { return b.report.text() }
 
 // Close removes the container.

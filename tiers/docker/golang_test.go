@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// goTier returns a tier that runs Go, and ends the test if there is none.
+// goTier returns a tier that runs Go. If there is none, it ends the test.
 func goTier(tb testing.TB) *docker.Tier {
 	tb.Helper()
 	skip.Short(tb, "it starts containers")
@@ -37,7 +37,7 @@ func goTier(tb testing.TB) *docker.Tier {
 
 func TestGo(t *testing.T) { tiertest.RunGo(t, goTier(t)) }
 
-// TestHostileGo attacks the container, the runtime, the connection and the compiler.
+// TestHostileGo checks attacks on the container, the runtime, the connection and the compiler.
 func TestHostileGo(t *testing.T) {
 	skip.UnderRace(t)
 	gosuite.RunHostile(t, goTier(t), 4, map[string]string{
@@ -47,8 +47,8 @@ func TestHostileGo(t *testing.T) {
 	})
 }
 
-// TestGoSeesTheContainer checks properties that only containers have: mounts, and none of the
-// host's programs.
+// TestGoSeesTheContainer checks properties that only containers have: their mounts, and the absence
+// of the host's programs.
 func TestGoSeesTheContainer(t *testing.T) {
 	dir := gosuite.MakeCanaryFolder(t)
 	s := gosuite.Open(
@@ -87,7 +87,8 @@ fmt.Println(odd)`)
 	}
 }
 
-// TestBothLanguagesLiveInOneSandbox counts their snippets together.
+// TestBothLanguagesLiveInOneSandbox checks that Go and Python keep separate variables, and that
+// their snippets are counted together.
 func TestBothLanguagesLiveInOneSandbox(t *testing.T) {
 	tier := goTier(t)
 	if why := tier.Info().Lacks[tiers.Python]; why != "" {
@@ -108,7 +109,8 @@ func TestBothLanguagesLiveInOneSandbox(t *testing.T) {
 	}
 }
 
-// TestWithoutTheImageGoIsNamed asks for an image that was never built.
+// TestWithoutTheImageGoIsNamed requires an image that was never built, and checks that the error
+// says how to build it.
 func TestWithoutTheImageGoIsNamed(t *testing.T) {
 	goTier(t)
 	pinned := newTier(
@@ -125,7 +127,8 @@ func TestWithoutTheImageGoIsNamed(t *testing.T) {
 	}
 }
 
-// TestAProgramThatSomebodyKills kills or removes the container: this is not the snippet's fault.
+// TestAProgramThatSomebodyKills kills or removes the container, and checks that the snippet is not
+// blamed for it.
 func TestAProgramThatSomebodyKills(t *testing.T) {
 	s := gosuite.Open(t, goTier(t), tiers.Config{})
 	gosuite.RunOK(t, s, "kept := 41")
@@ -147,8 +150,8 @@ func TestAProgramThatSomebodyKills(t *testing.T) {
 	}
 }
 
-// TestAProgramGetsAContainerThatLives kills the waiting container: a snippet that does not
-// compile leaves it unused.
+// TestAProgramGetsAContainerThatLives kills the waiting container, which a snippet that did not
+// compile left unused, and checks that the next program runs.
 func TestAProgramGetsAContainerThatLives(t *testing.T) {
 	s := gosuite.Open(t, goTier(t), tiers.Config{})
 	for range 2 {
@@ -162,7 +165,8 @@ func TestAProgramGetsAContainerThatLives(t *testing.T) {
 	}
 }
 
-// TestDaemonFailsDuringAGoSnippet cuts the connections to the daemon, and makes it hang.
+// TestDaemonFailsDuringAGoSnippet checks that the session continues after the daemon disappeared or
+// hung while a Go snippet ran.
 func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 	goTier(t)
 	for name, deed := range map[string]struct{ do, undo func(*gate) }{
@@ -208,7 +212,8 @@ func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 	}
 }
 
-// nothingLeft is for tests that run alone in this process.
+// nothingLeft fails the test if this process has containers. It is for tests that do not run in
+// parallel with others.
 func nothingLeft(t *testing.T) {
 	t.Helper()
 	if left := containers(t, os.Getpid()); len(left) > 0 {
@@ -216,8 +221,8 @@ func nothingLeft(t *testing.T) {
 	}
 }
 
-// disturb makes docker act on the containers of programs of this process. A container that is
-// being removed at the same time may be gone.
+// disturb makes docker act on the containers of programs of this process. A container that is being
+// removed concurrently may be gone.
 func disturb(t *testing.T, deed ...string) {
 	t.Helper()
 	client, err := dockerapi.New(os.Getenv("DOCKER_HOST"))
@@ -246,8 +251,8 @@ func disturb(t *testing.T, deed ...string) {
 	}
 }
 
-// TestGoLeavesNothingBehind looks for containers, files, goroutines and descriptors after
-// sessions that end in every possible way.
+// TestGoLeavesNothingBehind checks that no containers, files, goroutines or descriptors remain
+// after sessions that end in every possible way.
 func TestGoLeavesNothingBehind(t *testing.T) {
 	tier := goTier(t)
 	temporary := t.TempDir()
@@ -282,7 +287,7 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// TestTheImageGoHasNoShell lists the programs of the image.
+// TestTheImageGoHasNoShell checks the list of the image's programs.
 func TestTheImageGoHasNoShell(t *testing.T) {
 	s := gosuite.Open(t, goTier(t), tiers.Config{})
 	r := gosuite.RunOK(t, s, `import (
@@ -313,8 +318,8 @@ fmt.Println(runs)`)
 	}
 }
 
-// BenchmarkGo measures a session's first snippet, a further one, which ends in a way that keeps
-// it out of the session, and a host call.
+// BenchmarkGo measures a session's first snippet, a further one, which exits so that the session
+// does not keep it, and a host call.
 func BenchmarkGo(b *testing.B) {
 	tier := goTier(b)
 	b.Run("first", func(b *testing.B) {

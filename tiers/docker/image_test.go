@@ -41,7 +41,8 @@ print([n for n in %s if n not in sys.modules and importlib.util.find_spec(n) is 
 	}
 }
 
-// TestTheShellWorks runs what models write instead of Python's own functions.
+// TestTheShellWorks checks the shell commands that models write instead of calling Python's own
+// functions.
 func TestTheShellWorks(t *testing.T) {
 	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})
@@ -74,9 +75,9 @@ func TestTheShellWorks(t *testing.T) {
 	}
 }
 
-// TestTheImageHasTheRuntimeCompiled looks at what spares each container a tenth of a
-// second. An image may be older than the runtime, which then is compiled where it is
-// another.
+// TestTheImageHasTheRuntimeCompiled checks that the image contains the compiled runtime, which
+// saves each container a tenth of a second. If an image is older than the runtime, the parts that
+// differ are compiled in the container.
 func TestTheImageHasTheRuntimeCompiled(t *testing.T) {
 	t.Parallel()
 	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{})

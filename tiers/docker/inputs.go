@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// shown lists the host files that a container sees.
+// shown lists the host files that a container can read.
 type shown struct {
 	mounts []dockerapi.Mount
 	// folders reports whether mounts contains folders.
@@ -61,14 +61,14 @@ func show(inputs []tiers.Input) (*shown, []string) {
 	return all, paths
 }
 
-// hidden are paths at which nothing may be mounted. A mount would hide the container's system or
-// the tier's own mounts.
+// hidden holds the paths at which nothing may be mounted. A mount would hide the container's system
+// or the tier's own mounts.
 var hidden = []string{
 	"/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/context",
 	"/egress", "/out", "/tmp", "/sandbox",
 }
 
-// secret are host folders that would give a snippet control over the host or its processes.
+// secret holds host folders that would give a snippet control over the host or its processes.
 var secret = []string{
 	"/", "/boot", "/dev", "/etc", "/proc", "/root", "/run", "/sys", "/var/lib/docker", "/var/run",
 }
@@ -109,7 +109,7 @@ func (s *shown) mount(list []tiers.Mount) error {
 
 func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
-// resolve follows the links of a source and checks that snippets may see it.
+// resolve follows the links of a source and checks that snippets may read it.
 func resolve(name string) (string, fs.FileInfo, error) {
 	source, err := filepath.EvalSymlinks(name)
 	if err == nil {
@@ -146,7 +146,7 @@ func checkFolder(folder string) error {
 		case errors.Is(err, fs.ErrPermission) && d != nil && isClosed(d):
 			return fs.SkipDir // to snippets, too
 		case errors.Is(err, fs.ErrNotExist) && name != folder:
-			return nil // another program has removed it meanwhile
+			return nil // another program has removed it in the meantime
 		}
 		if err != nil {
 			return err
@@ -174,14 +174,14 @@ func checkFolder(folder string) error {
 	})
 }
 
-// isClosed reports whether other users may not enter a folder.
+// isClosed reports whether a folder is closed to other users.
 func isClosed(d fs.DirEntry) bool {
 	info, err := d.Info()
 	return err == nil && info.Mode().Perm()&0o001 == 0
 }
 
-// within reports whether a path is one of the folders or below one. For the root folder, only the
-// root itself counts.
+// within reports whether a path is one of the folders or below one. The root folder matches only
+// itself.
 func within(name string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		return name == folder || folder != "/" && strings.HasPrefix(name, folder+"/")

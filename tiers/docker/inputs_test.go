@@ -54,8 +54,8 @@ else:
 	}
 }
 
-// TestADaemonWithOtherFiles gives the daemon a path that leads somewhere else than here, as in a
-// container that received the daemon's socket.
+// TestADaemonWithOtherFiles checks long texts if the daemon's path of a file leads to a different
+// file, as for a program in a container that received the daemon's socket.
 func TestADaemonWithOtherFiles(t *testing.T) {
 	tier := usual(t, docker.Options{Warm: -1})
 	t.Chdir(t.TempDir())

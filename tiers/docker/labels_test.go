@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers/docker"
 )
 
-// TestLabelsOfASessionReachItsContainer finds the container by a label that no other session
-// has.
+// TestLabelsOfASessionReachItsContainer checks that a container can be found by a label that no
+// other session has.
 func TestLabelsOfASessionReachItsContainer(t *testing.T) {
 	t.Parallel()
 	tenant := "acme-" + strconv.FormatInt(time.Now().UnixNano(), 36)

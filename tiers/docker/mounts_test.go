@@ -135,7 +135,7 @@ func TestAMountedFolderLeadsToNoProgram(t *testing.T) {
 			_ = b.Close() // as above
 		}
 	}
-	// A socket created later is visible, but cannot be connected to.
+	// A snippet can see a socket created later, but cannot connect to it.
 	later := openFolder(t)
 	b := box(t, tier, mounts(later))
 	came2 := listen(t, filepath.Join(later, "socket"))
@@ -171,8 +171,8 @@ print(y.recv())`)
 	}
 }
 
-// TestCheckedFoldersAreTheMountedOnes replaces a folder with a link after it was checked, as a
-// user of the host could.
+// TestCheckedFoldersAreTheMountedOnes checks that the start fails if a folder was replaced with a
+// link after the check, as a user of the host could do.
 func TestCheckedFoldersAreTheMountedOnes(t *testing.T) {
 	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})

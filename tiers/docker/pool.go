@@ -9,10 +9,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// pool keeps containers started in advance. Each is claimed once.
+// pool keeps containers started in advance. Each can be claimed once.
 type pool struct {
 	ready chan *process
-	stop  chan struct{} // closed with the tier
+	stop  chan struct{} // closed when the tier is closed
 
 	mu      sync.Mutex // guards the fields below
 	closed  bool
@@ -47,7 +47,7 @@ func (p *pool) take() *process {
 			if ready.alive() {
 				return ready
 			}
-			_ = ready.Close() // on failure, the tier's Close removes it
+			_ = ready.Close() // if this fails, the tier's Close removes the container
 		default:
 			return nil
 		}
@@ -113,7 +113,7 @@ func (p *pool) close() error {
 	}
 }
 
-// ahead starts a container for the pool.
+// ahead starts a container in advance, for the pool.
 func (t *tier) ahead(ctx context.Context) (*process, error) {
 	return t.start(ctx, needs{limits: tiers.DefaultLimits(), files: &shown{}})
 }

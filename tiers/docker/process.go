@@ -21,11 +21,11 @@ import (
 //go:embed guest.py
 var guestSource string
 
-// guestOptions make the runtime use two pipes and the guest's first process.
+// guestOptions configure the runtime to use two pipes and the guest's first process.
 const guestOptions = "output=4, life=life[1], announce=announce, hold=hold, " +
 	"stock='/usr/lib/rlm/kernel', packages='" + dockerapi.PackageFolder + "'"
 
-// ownMemory is the memory of a container beyond the snippet's, in bytes: for the first process,
+// ownMemory is a container's memory in addition to the snippet's, in bytes, for the first process,
 // the runtime, and files in memory.
 const ownMemory = 64 << 20
 
@@ -54,7 +54,7 @@ var (
 	_ session.Processor   = (*process)(nil)
 )
 
-// needs are the properties in which the containers of sessions differ.
+// needs are the properties that differ between the containers of sessions.
 type needs struct {
 	limits tiers.Limits
 	files  *shown
@@ -91,8 +91,8 @@ func (t *tier) start(ctx context.Context, n needs) (*process, error) {
 		fmt.Sprint("RLM_MEMORY=", n.limits.Memory),
 	}
 	if setup.image.Modules != "" {
-		// For children; the first process ignores the path. Joblib's processes would ignore it,
-		// too, and wait for one another: without them, joblib runs in this process.
+		// PYTHONPATH is for child processes; the first process ignores it. Joblib's processes would
+		// ignore it, too, and wait for one another; without them, joblib runs in this process.
 		spec.Env = append(spec.Env, "PYTHONPATH="+dockerapi.PackageFolder, "JOBLIB_MULTIPROCESSING=0")
 	}
 	spec.Memory, spec.Processes = treeMemory(n.limits.Memory), processes
@@ -170,21 +170,21 @@ const processes = 128
 // Connection returns the connection to the runtime in the container.
 func (p *process) Connection() *session.Connection { return p.connection }
 
-// Interrupt raises KeyboardInterrupt in the guest. It returns after the signal arrived, so that
-// it cannot hit the next snippet.
+// Interrupt raises KeyboardInterrupt in the guest. It returns after the signal has arrived, so that
+// the signal cannot hit the next snippet.
 func (p *process) Interrupt() { p.order("SIGINT") }
 
 // Kill ends all processes of the guest except the keeper.
 func (p *process) Kill(keeper int) {
 	if keeper != 0 {
-		p.order("SIGUSR1") // the first process knows the keeper
+		p.order("SIGUSR1") // the first process spares the keeper
 		return
 	}
 	p.killed = true
 	_ = p.end() // Close reports the error
 }
 
-// order signals the first process and waits until it completed the order.
+// order signals the first process and waits until it has completed the order.
 func (p *process) order(signal string) {
 	if p.lost {
 		return // do not wait for the daemon again
@@ -206,7 +206,7 @@ func (p *process) order(signal string) {
 	}
 }
 
-// awaitAnswer waits until the first process completed an order.
+// awaitAnswer waits until the first process has completed an order.
 func (p *process) awaitAnswer(ctx context.Context) error {
 	select {
 	case <-p.report.done:

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// The pauses between requests to the daemon for processor time. Each answer costs the daemon
-// some milliseconds, so it is seldom asked about a container that does not compute.
+// The pauses between requests to the daemon for processor time. Each answer costs the daemon some
+// milliseconds, so requests about a container that does not compute are rare.
 const (
 	askSoonest = 100 * time.Millisecond
 	askLatest  = 2 * time.Second
 )
 
-// processor caches the processor time of a container. It asks the daemon in the background, and
-// only while the time is being read, so that no reader waits for the daemon.
+// processor caches the processor time of a container. It queries the daemon in the background, so
+// that no reader waits for the daemon, and only while the time is being read.
 type processor struct {
 	ask    func(context.Context) (time.Duration, error)
 	ctx    context.Context
@@ -34,7 +34,8 @@ func newProcessor(ask func(context.Context) (time.Duration, error)) *processor {
 	return p
 }
 
-// time returns the last answer, 0 before the first, and asks again if it is old.
+// time returns the daemon's last answer, or 0 before the first, and sends another request if the
+// answer is old.
 func (p *processor) time() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +53,7 @@ func (p *processor) renew() {
 	defer p.mu.Unlock()
 	passed, worked, known := begun.Sub(p.at), used-p.used, p.used > 0
 	p.busy, p.at = false, begun
-	const idle = 20 // less than a twentieth of a processor counts as idle
+	const idle = 20 // using less than a twentieth of a processor is idle
 	switch {
 	case err != nil:
 		p.pause = askLatest // the next order to the container reports the error

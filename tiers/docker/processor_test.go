@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestTheDaemonIsAskedRarelyWhileNothingComputes expects many requests while a container
-// computes, few while it does not, and none after stop.
+// TestTheDaemonIsAskedRarelyWhileNothingComputes checks that there are many requests while a
+// container computes, few while it does not, and none after stop.
 func TestTheDaemonIsAskedRarelyWhileNothingComputes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked, used atomic.Int64

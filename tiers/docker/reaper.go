@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Labels of containers, by which the reaper finds the containers of dead programs.
+// The labels by which the reaper finds the containers of dead programs.
 const (
 	labelTier     = "rlm.tier"
 	labelOwner    = "rlm.owner"
@@ -22,8 +22,8 @@ const (
 	labelSession  = "rlm.label." // prefix of the session's labels
 )
 
-// lifetime is the age at which a container of another machine counts as abandoned: it is
-// impossible to check whether its program is still alive.
+// lifetime is the age at which a container of another machine is considered abandoned, because this
+// machine cannot check whether its program is still alive.
 const lifetime = 24 * time.Hour
 
 func (t *tier) labels() map[string]string {
@@ -33,8 +33,8 @@ func (t *tier) labels() map[string]string {
 	}
 }
 
-// owner names a process of this machine since its boot. Process numbers are reused, so the
-// name includes the start time. Without /proc, the unknown parts are empty.
+// owner names a process of this machine uniquely since the machine booted. Process numbers are
+// reused, so the name includes the start time. Without /proc, the unknown parts are empty.
 func owner(pid int) string {
 	return fmt.Sprintf("%s/%d/%s", machine(), pid, startOf(pid))
 }
@@ -49,15 +49,15 @@ func machine() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// startOf returns the start time of a process in the kernel's ticks, or "" if it is gone.
+// startOf returns the start time of a process in the kernel's ticks, or "" if the process is gone.
 func startOf(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
-	// The name is in brackets and may itself contain brackets.
+	// The process's name is in parentheses and may itself contain parentheses.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	const start = 19 // the 22nd of all
+	const start = 19 // the 22nd field of the line
 	if len(fields) <= start {
 		return ""
 	}

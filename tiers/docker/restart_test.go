@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// ownDaemon is a Docker daemon for this test alone, which may be stopped.
+// ownDaemon is a Docker daemon for this test alone, so the test may stop it.
 type ownDaemon struct {
 	dir, host string
 	command   *exec.Cmd
@@ -30,7 +30,7 @@ type ownDaemon struct {
 	err       error
 }
 
-// newDaemon starts a daemon that has the image.
+// newDaemon starts a daemon and gives it the image.
 func newDaemon(t *testing.T) *ownDaemon {
 	t.Helper()
 	usual(t, docker.Options{Warm: -1}) // containers work here
@@ -77,7 +77,7 @@ func newDaemon(t *testing.T) *ownDaemon {
 	return d
 }
 
-// start starts the daemon, again after stop, and waits until it answers.
+// start starts the daemon, or restarts it after stop, and waits until it answers.
 func (d *ownDaemon) start(t *testing.T) {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(d.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -92,7 +92,8 @@ func (d *ownDaemon) start(t *testing.T) {
 		"--containerd-plugins-namespace", "rlm-test-plugins",
 	)
 	d.command.Stdout, d.command.Stderr = log, log
-	// A separate network: without a bridge, it would remove the other daemon's.
+	// The daemon gets a separate network: without a bridge, it would remove the other daemon's
+	// bridge.
 	d.command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	if err := d.command.Start(); err != nil {
 		t.Fatal(err)
@@ -129,8 +130,8 @@ func (d *ownDaemon) log(t *testing.T) string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// stop ends the daemon with a signal, and waits for it and for its containerd, which dies with
-// it: the next daemon must not mistake it for a live one.
+// stop ends the daemon with a signal, and waits for the daemon and its containerd to end: the next
+// daemon must not mistake the dying containerd for a live one.
 func (d *ownDaemon) stop(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	note := filepath.Join(d.dir, "exec", "containerd", "containerd.pid")
@@ -148,7 +149,7 @@ func (d *ownDaemon) stop(t *testing.T, signal syscall.Signal) {
 	for len(pid) > 0 {
 		stat, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "stat"))
 		if err != nil || strings.Contains(string(stat), ") Z ") {
-			_ = os.Remove(note) // a zombie counts as alive, and nothing may reap it here
+			_ = os.Remove(note) // a zombie looks alive, and perhaps nothing reaps it
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -165,7 +166,7 @@ func unmount(t *testing.T, dir string) {
 	for _, line := range strings.Split(string(table), "\n") {
 		if fields := strings.Fields(line); len(fields) > 1 &&
 			strings.HasPrefix(fields[1], dir+"/") {
-			// A remaining mount shows when the folder is removed.
+			// If a mount remains, the removal of the folder fails.
 			_ = unix.Unmount(
 				fields[1], unix.MNT_DETACH,
 			)
@@ -173,8 +174,8 @@ func unmount(t *testing.T, dir string) {
 	}
 }
 
-// TestDaemonIsRestarted restarts a real daemon while sessions are alive, gracefully and by
-// force: they report what was lost and continue, and nothing is left.
+// TestDaemonIsRestarted restarts a real daemon while sessions are alive, gracefully and by force.
+// It checks that the sessions report their losses and continue, and that no containers remain.
 func TestDaemonIsRestarted(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)

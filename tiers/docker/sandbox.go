@@ -15,12 +15,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// sandbox is one session. Its Python runs in one container, its Go in others.
+// sandbox is one session. Its Python runs in one container, its Go in other containers.
 type sandbox struct {
 	*session.Machine
 	python  *pykernel.Guest
 	golang  *golang.Guest
-	started int // the number of containers started so far for Python
+	started int // the number of containers started for Python
 }
 
 var (
@@ -73,7 +73,7 @@ func newSandbox(t *tier, accounts *session.Accounts, files *shown, proxy *egress
 			s.started++
 			p, err := t.claim(ctx, n)
 			if err != nil && texts != nil && strings.Contains(err.Error(), texts.Path()) {
-				// The daemon sees different files than this process.
+				// The daemon's file system differs from this process's.
 				t.options.Log.Warn("long contexts cannot be a str in this sandbox", "error", err)
 				n.files = files
 				accounts.OfferMapping(nil)

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// benchmarkStart measures a session on a warm worker up to its first result. Making the worker
-// warm is not included: see BenchmarkWorker.
+// benchmarkStart measures a session on a warm worker up to its first result. The start of the
+// worker is not included: see BenchmarkWorker.
 func benchmarkStart(b *testing.B, language tiers.Language, source string) {
 	b.Helper()
 	tier := warmTier(b)
@@ -36,12 +36,12 @@ func BenchmarkStartGo(b *testing.B) {
 	benchmarkStart(b, tiers.Go, "import \"fmt\"\nfmt.Println(1+1)")
 }
 
-// BenchmarkWorker measures sessions without a warm worker, one after another: the cost of making
-// a worker.
+// BenchmarkWorker measures sessions without a warm worker, one after another, and so the cost of
+// starting a worker.
 func BenchmarkWorker(b *testing.B) {
 	tier := warmTier(b)
 	for b.Loop() {
-		// No warm worker has this limit.
+		// No warm worker has this memory limit.
 		s := openSandbox(
 			b, tier, tiers.Config{Limits: tiers.Limits{Memory: 500 << 20}},
 		)

@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// TestEscape runs the shared corpus, which is Python. The tier's Go has its own attacks: see
+// TestEscape runs the shared corpus of attacks, which is in Python. The attacks in Go are in
 // internal/hostile.
 func TestEscape(t *testing.T) {
 	skip.Short(t, "make escape runs it")

@@ -20,7 +20,7 @@ type guest struct {
 	history  *session.History
 
 	process *process // nil after a failed restore
-	knows   int      // the configuration that the process has; 0 if it has run nothing
+	knows   int      // the version of the process's configuration; 0 if it has run nothing
 	report  worker.Report
 	hasRun  bool // whether the last snippet ran and belongs to the namespace
 }
@@ -30,7 +30,7 @@ var (
 	_ session.Mover = (*guest)(nil)
 )
 
-// renew gives the session a fresh worker.
+// renew acquires a fresh worker for the session.
 func (g *guest) renew(ctx context.Context) error {
 	if err := g.Close(); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (g *guest) Run(ctx context.Context, s session.Snippet) session.Ending {
 	return ending
 }
 
-// run lets the worker run source as the session's snippet with a number.
+// run makes the worker run source as the session's snippet with the given number.
 func (g *guest) run(language tiers.Language, source string, number int) (wire.Done, error) {
 	order := wire.Order{Source: source, Flags: number << wire.OrdinalShift}
 	if language == tiers.Go {
@@ -154,8 +154,8 @@ func (g *guest) examine() tiers.Exception {
 	}
 }
 
-// Heal adds a snippet that ended by itself to the session. If the namespace no longer matches
-// the session, Heal rebuilds it.
+// Heal adds a snippet that ended by itself to the session's history. If the namespace no longer
+// matches the history, Heal rebuilds it.
 func (g *guest) Heal(
 	ctx context.Context, s session.Snippet, isOrderly bool,
 ) (session.Healed, error) {

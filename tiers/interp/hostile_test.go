@@ -13,7 +13,7 @@ import (
 )
 
 // TestHostileSnippets runs each attack in its own session, then checks that the session is alive
-// and reported its losses truthfully. The negative control of each is in package hostile.
+// and reported its losses truthfully. The negative control of each attack is in package hostile.
 func TestHostileSnippets(t *testing.T) {
 	skip.Short(t, "it waits for the limits of many snippets")
 	skip.UnderRace(t)

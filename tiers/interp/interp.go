@@ -85,7 +85,7 @@ func (t *tier) startJail(ctx context.Context, memory int64) (jailed, error) {
 	})
 }
 
-// Info describes the tier. Cost is measured by `make bench`.
+// Info describes the tier. `make bench` measures Cost.
 func (t *tier) Info() tiers.Info {
 	return tiers.Info{
 		Name:      Name,

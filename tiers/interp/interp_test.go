@@ -152,8 +152,8 @@ func TestPythonSession(t *testing.T) {
 	}
 }
 
-// TestTheSessionsNamesAreNotTaken binds names that a CPython tier would restore: the next
-// snippet of both tiers must find the same values.
+// TestTheSessionsNamesAreNotTaken checks that a snippet is rejected if it binds a name that a
+// CPython tier would restore, and that other names keep their new values in the next snippet.
 func TestTheSessionsNamesAreNotTaken(t *testing.T) {
 	s := openSandbox(t, warmTier(t), tiers.Config{
 		Host: &hosted{}, Functions: []tiers.Function{{Name: "ask"}, {Name: "predict"}},
@@ -174,7 +174,7 @@ func TestTheSessionsNamesAreNotTaken(t *testing.T) {
 	}
 }
 
-// A slow call takes longer than the snippet that makes it may.
+// A slow call takes longer than the wall limit of the snippet that makes it.
 const (
 	callsWall = 2 * time.Second
 	slowCall  = callsWall + time.Second/2
@@ -249,7 +249,7 @@ c`); r.Usage.HostWait < callsWall || r.Usage.Active > callsWall {
 		h.calls != calls {
 		t.Errorf("%q after %d more calls", r.Stdout, h.calls-calls)
 	}
-	// So does its copy.
+	// Its copy is restored in the same way.
 	state, err := s.(tiers.Exporter).Export(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -334,7 +334,7 @@ func TestACancelledSnippetLeavesTheSessionUsable(t *testing.T) {
 	s := openSandbox(t, warmTier(t), tiers.Config{})
 	runOK(t, s, tiers.Python, "a = 1")
 	var broken *tiers.BrokenError
-	// A busy machine starts late.
+	// On a busy machine, the snippet starts late.
 	for in := 50 * time.Millisecond; broken == nil || broken.Effects == tiers.EffectsNeverRan; in *= 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), in)
 		_, err := s.Run(ctx, tiers.Job{Source: "while True:\n    pass"})
@@ -361,7 +361,7 @@ func TestImpureSnippetsAreReportedAsLost(t *testing.T) {
 	runOK(t, s, tiers.Go, "now := 3")
 }
 
-// TestNoProcessIsLeft counts the children of this process.
+// TestNoProcessIsLeft checks that this process has no children left.
 func TestNoProcessIsLeft(t *testing.T) {
 	tier := interp.New(interp.Options{})
 	tiertest.Require(t, interp.Name, tier.Probe(t.Context()))

@@ -14,7 +14,7 @@ type pool struct {
 	start  starter
 	size   int
 	memory int64
-	ctx    context.Context // ends with the pool
+	ctx    context.Context // cancelled when the pool is closed
 	cancel context.CancelFunc
 
 	mu      sync.Mutex // guards the fields below
@@ -22,7 +22,7 @@ type pool struct {
 	filling bool
 	closed  bool
 	filler  sync.WaitGroup
-	endings errgroup.Group // the ends of workers that no session needs any more
+	endings errgroup.Group // ends workers that no session needs any more
 }
 
 func newPool(start starter, size int, memory int64) *pool {
@@ -32,7 +32,7 @@ func newPool(start starter, size int, memory int64) *pool {
 	return p
 }
 
-// endingsAtOnce bounds how many workers are being ended at once.
+// endingsAtOnce bounds the number of workers that are ended concurrently.
 const endingsAtOnce = 8
 
 var errTierClosed = errors.New("the interp tier is closed")
@@ -71,7 +71,7 @@ func (p *pool) put(w *process) {
 	}
 }
 
-// take hands out a worker with that much memory, a warm one if possible.
+// take returns a worker with the given memory limit, a warm one if possible.
 func (p *pool) take(ctx context.Context, memory int64) (*process, error) {
 	if memory != p.memory {
 		return launch(ctx, p.start, memory)
@@ -111,7 +111,7 @@ func (p *pool) refill() {
 	}
 	p.filling = true
 	p.filler.Go(func() {
-		// Let the session that just began go first.
+		// The session that just began gets the processors first.
 		timer := time.NewTimer(settleIn)
 		defer timer.Stop()
 		select {

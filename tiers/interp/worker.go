@@ -79,7 +79,7 @@ func (p *process) Kill(int) { _ = p.jail.Kill() }
 // Processor returns the processor time of the worker.
 func (p *process) Processor() time.Duration { return time.Duration(p.jail.Usage().CPUNanos) }
 
-// finish kills the worker if it is alive, waits, and returns how it ended.
+// finish kills the worker if it is alive, waits until it has ended, and returns how it ended.
 func (p *process) finish() jail.Exit {
 	outOfMemory := p.jail.OOM()
 	killed := p.jail.Kill()

@@ -17,7 +17,7 @@ import (
 func python(tb testing.TB, tier *local.Tier) string {
 	tb.Helper()
 	_, path, _ := strings.Cut(tier.Info().Version, ", ")
-	path, _, _ = strings.Cut(path, ";") // the path to its Go
+	path, _, _ = strings.Cut(path, ";") // the part after it is the path of Go
 	return path
 }
 
@@ -51,7 +51,7 @@ func mustRun(b *testing.B, box tiers.Sandbox, source string) {
 // BenchmarkStartWarm opens a sandbox on a process started in advance and runs a first snippet.
 func BenchmarkStartWarm(b *testing.B) {
 	tier, took := usual(b), time.Duration(0)
-	for b.Loop() { // the timer keeps running, or a second of it would take minutes
+	for b.Loop() { // the timer keeps running; otherwise one measured second would take minutes
 		warm(b, tier)
 		begun := time.Now()
 		box, err := tier.Open(b.Context(), tiers.Config{})
@@ -67,7 +67,7 @@ func BenchmarkStartWarm(b *testing.B) {
 	b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "ns/start")
 }
 
-// BenchmarkStartCold does the same without such a process.
+// BenchmarkStartCold is BenchmarkStartWarm without a process started in advance.
 func BenchmarkStartCold(b *testing.B) {
 	tier := newTier(b, local.Options{Python: python(b, usual(b)), Warm: -1})
 	for b.Loop() {
@@ -84,8 +84,8 @@ func BenchmarkStartCold(b *testing.B) {
 	}
 }
 
-// BenchmarkSnippet runs snippets one after another. BenchmarkSnippetKept runs each so late that
-// a keeper is left behind for it, as between answers of a model.
+// BenchmarkSnippet runs snippets one after another. BenchmarkSnippetKept pauses before each, as
+// between answers of a model, so that each gets a keeper.
 func BenchmarkSnippet(b *testing.B) {
 	box := box(b, usual(b), tiers.Config{})
 	for b.Loop() {

@@ -65,8 +65,9 @@ func TestEscapeWithoutLayers(t *testing.T) {
 	}
 }
 
-// TestEachLayerContains restores one layer at a time: alone it contains a case that escapes
-// without it. A separate file tree needs namespaces, and they need one to have their own /proc.
+// TestEachLayerContains restores one layer at a time, and checks that this layer alone contains a
+// case that escapes without it. A separate file tree needs namespaces, and namespaces need such a
+// tree to have their own /proc.
 func TestEachLayerContains(t *testing.T) {
 	skip.Short(t, "make escape runs it")
 	skip.UnderRace(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
-// A program probes the tier before offering it. Without a Python the tier is not usable.
+// A program probes the tier before offering it. Without Python the tier is not usable.
 func Example() {
 	tier := local.New(local.Options{Python: "/no/such/python3"})
 	defer func() { _ = tier.Close() }() // nothing was started

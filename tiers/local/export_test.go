@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Tier gives the tests of the package's users the methods below.
+// Tier exports the methods below to external tests.
 type Tier = tier
 
 // Without leaves out layers of the jail, for tests that prove the effect of each.

@@ -32,11 +32,11 @@ type toolchain struct {
 	exports map[string]string // compiled packages, by import path
 }
 
-// usual are the packages that are compiled before the first snippet.
+// usual lists the packages that are compiled before the first snippet.
 const usual = "bufio bytes cmp container/heap context encoding/json errors fmt io iter maps math " +
 	"math/rand os regexp slices sort strconv strings sync sync/atomic time unicode unicode/utf8"
 
-// oldest is the oldest supported Go: since 1.22, each iteration has its own loop variable.
+// oldest is the oldest supported Go version: since 1.22, each iteration has its own loop variable.
 const oldest = "go1.22"
 
 // Deadlines for the host's Go. The standard library is compiled once for each version of Go and
@@ -46,7 +46,7 @@ const (
 	buildTimeout = 5 * time.Minute
 )
 
-// findGo finds the host's Go and asks it for its paths.
+// findGo finds the host's Go and queries its paths.
 func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 	if name == "" {
 		name = "go"
@@ -131,8 +131,8 @@ func (t *toolchain) provide(ctx context.Context, paths ...string) (map[string]st
 	return maps.Clone(t.exports), nil
 }
 
-// isStale reports whether a compiled package is gone: the go command removes packages that were
-// unused for days.
+// isStale reports whether a compiled package is gone, because the go command removes packages that
+// were unused for days.
 func (t *toolchain) isStale() bool {
 	for _, name := range t.exports {
 		if _, err := os.Stat(name); err != nil && name != "" {
@@ -153,7 +153,7 @@ func (t *toolchain) compile(ctx context.Context, paths []string) error {
 		if name == "" {
 			continue
 		}
-		// The guest's user must be able to read them, whatever the umask.
+		// The guest's user must be able to read the packages, whatever the umask.
 		err := errors.Join(os.Chmod(name, 0o644), os.Chmod(filepath.Dir(name), 0o755))
 		if err != nil {
 			return fmt.Errorf("cannot use the compiled package %s: %w", path, err)

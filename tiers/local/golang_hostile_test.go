@@ -25,15 +25,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestHostileGo attacks the jail, the runtime, the connection and the compiler.
+// TestHostileGo checks attacks on the jail, the runtime, the connection and the compiler.
 func TestHostileGo(t *testing.T) {
 	skip.Short(t, "it compiles dozens of programs")
 	skip.UnderRace(t)
 	gosuite.RunHostile(t, goTier(t), 4, nil)
 }
 
-// TestGoAttacksWithoutLayers is the negative control: a program without the tier's runtime, in a
-// jail without the layers that would stop it.
+// TestGoAttacksWithoutLayers is the negative control: it runs each attack as a program without the
+// tier's runtime, in a jail without the layers that would stop it, and checks that it does its
+// harm.
 func TestGoAttacksWithoutLayers(t *testing.T) {
 	skip.Short(t, "it compiles dozens of programs")
 	skip.UnderRace(t)
@@ -146,8 +147,8 @@ func attackProgram(t *testing.T, fill *strings.Replacer) string {
 	return filepath.Join(dir, "program")
 }
 
-// TestGoBombsWithoutLimits is the negative control of attacks on the compiler: only this test
-// stops them.
+// TestGoBombsWithoutLimits is the negative control of attacks on the compiler: without limits, only
+// the test stops the compiler.
 func TestGoBombsWithoutLimits(t *testing.T) {
 	skip.Short(t, "it compiles dozens of programs")
 	skip.UnderRace(t)
@@ -174,12 +175,12 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 	}
 }
 
-// TestGoLeavesNothingBehind looks for processes, files, goroutines and
-// descriptors.
+// TestGoLeavesNothingBehind checks that no processes, files, goroutines or descriptors remain after
+// sessions.
 func TestGoLeavesNothingBehind(t *testing.T) {
 	skip.Short(t, "it compiles dozens of programs")
 	tier := goTier(t)
-	gosuite.RunOK(t, gosuite.Open(t, tier, tiers.Config{}), "1") // anything permanent exists by now
+	gosuite.RunOK(t, gosuite.Open(t, tier, tiers.Config{}), "1") // creates everything permanent
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	before, ignore := descriptors(t), goleak.IgnoreCurrent()
@@ -226,7 +227,7 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 			own += len(strings.Fields(string(text)))
 		}
 	}
-	if want := 2; own > want { // the session above: its interpreter and its compiler
+	if want := 2; own > want { // the interpreter and the compiler of the session above
 		t.Errorf("%d children, %d expected", own, want)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// goTier returns a tier that runs Go, and ends the test if there is none.
+// goTier returns a tier that runs Go. If there is none, it ends the test.
 func goTier(tb testing.TB) *local.Tier {
 	tb.Helper()
 	tier := newTier(tb, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1})
@@ -35,9 +35,9 @@ func TestGo(t *testing.T) {
 	tiertest.RunGo(t, goTier(t))
 }
 
-// BenchmarkGo measures a session's first snippet and a further one, which ends in a way that
-// keeps it out of the session. In cold, the standard library is compiled first, which happens
-// once per host.
+// BenchmarkGo measures a session's first snippet and a further one, which exits so that the session
+// does not keep it. The benchmark "cold" first compiles the standard library, which happens once
+// per host.
 func BenchmarkGo(b *testing.B) {
 	tier := goTier(b)
 	gosuite.RunOK(b, gosuite.Open(b, tier, tiers.Config{}), "1")

@@ -121,8 +121,8 @@ func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
 	})
 }
 
-// programSpace is the address space beyond the snippet's memory, in bytes. Go's runtime reserves
-// far more than it uses.
+// programSpace is the address space in addition to the snippet's memory, in bytes. Go's runtime
+// reserves far more than it uses.
 const programSpace = 4 << 30
 
 // StartRelay starts the jail of a program.
@@ -169,8 +169,8 @@ var _ golang.Box = (*goBox)(nil)
 // Conn returns the connection to the worker.
 func (b *goBox) Conn() io.ReadWriteCloser { return b.jail.Conn() }
 
-// Diagnose asks the kernel whether it killed a process for its memory. It reports no fault: only
-// the guest or its tier can end a jail.
+// Diagnose checks whether the kernel killed a process for its memory. It reports no fault: only the
+// guest or its tier can end a jail.
 func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
 	return hasEnded && b.jail.OOM(), nil
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// unkept is a session without the tier's protection against harm: no kept copy, no checked
-// frames, nothing that stops it. It reads snippets from the connection and prints "done" after
-// each. Only its parent waits for it.
+// unkept is a session without the tier's protection against harm: it has no keeper, checks no
+// frames, and nothing stops it. It reads snippets from the connection and sends "done" after each.
+// Its only supervisor is its parent, which waits for it.
 const unkept = `import os, sys, types
 if os.fork():
     os.wait()
@@ -78,11 +78,11 @@ func TestHarmWithoutTheTier(t *testing.T) {
 	}
 }
 
-// unharmed is the output of a session from the attack on if nothing is wrong.
+// unharmed is the output of a session, from the attack on, if the attack did no harm.
 const unharmed = "done, kept, done, "
 
-// unkeptAnswer runs a snippet in an unkept session, then asks for a variable and
-// for the session's parent.
+// unkeptAnswer runs a snippet in an unkept session, then queries a variable and the session's
+// parent.
 func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Duration) string {
 	t.Helper()
 	p, err := tier.Bare(t.Context(), tiers.Limits{Memory: 256 << 20}, unkept)
@@ -126,18 +126,18 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 	return said
 }
 
-// awhile is how long the daemons of this process sleep; it distinguishes them from those of
-// other test runs on this machine.
+// awhile is the time in seconds that the daemons of this process sleep; it distinguishes them from
+// the daemons of other test runs on this machine.
 var awhile = fmt.Sprintf("86399.%d", os.Getpid())
 
-// leftBehind leaves a process behind.
+// leftBehind is a snippet that leaves a daemon behind.
 var leftBehind = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n" +
 	"        for fd in range(0, 256):\n            try: os.close(fd)\n" +
 	"            except OSError: pass\n        os.execv('/bin/sleep', ['sleep', '" + awhile + "']" +
 	")\n    os._exit(0)"
 
-// TestNoProcessOutlivesItsSandbox looks for a daemon after Close, which only begins to end the
-// jail.
+// TestNoProcessOutlivesItsSandbox checks that a daemon ends after Close, which only begins to end
+// the jail.
 func TestNoProcessOutlivesItsSandbox(t *testing.T) {
 	tier := usual(t)
 	b, err := tier.Open(t.Context(), tiers.Config{})
@@ -154,8 +154,8 @@ func TestNoProcessOutlivesItsSandbox(t *testing.T) {
 	})
 }
 
-// TestAProcessOutlivesAnInterpreter is the negative control: a daemon of an interpreter without
-// a sandbox is still there after the interpreter ended.
+// TestAProcessOutlivesAnInterpreter is the negative control: a daemon of an interpreter without a
+// sandbox still runs after the interpreter has ended.
 func TestAProcessOutlivesAnInterpreter(t *testing.T) {
 	needCommonPython(t)
 	harm.WatchPython(t, "/usr/bin/python3", leftBehind, 20*time.Second)

@@ -56,7 +56,8 @@ else:
 	}
 }
 
-// TestANoteNamesTextsThatAreNoStr expects it once, and only if it does more than ask the host.
+// TestANoteNamesTextsThatAreNoStr checks that the note appears once, when a snippet first does more
+// than call methods that the host answers.
 func TestANoteNamesTextsThatAreNoStr(t *testing.T) {
 	tier := newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1, AllowNested: true})
 	tiertest.Require(t, local.Name, tier.Probe(t.Context()))

@@ -48,7 +48,7 @@ func abandon() {
 }
 
 func TestKilledParentLeavesNothing(t *testing.T) {
-	usual(t) // it works here
+	usual(t) // the tier works here
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -73,14 +73,14 @@ func TestKilledParentLeavesNothing(t *testing.T) {
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, out) // until it is closed
+	_, _ = io.Copy(io.Discard, out) // until the child is dead
 	_ = c.Wait()                    // it was killed
 	eventually(
 		t, "the daemon has ended",
 		func() bool { return len(processes("sleep\x00"+mark+"\x00")) == 0 },
 	)
 	eventually(t, "nothing of the jails is left", func() bool {
-		// Every start sweeps.
+		// Every start removes abandoned control groups.
 		run(
 			t,
 			box(
@@ -107,7 +107,7 @@ func groups(pid int) []string {
 	var all []string
 	_ = filepath.WalkDir(
 		"/sys/fs/cgroup",
-		func(path string, d os.DirEntry, err error) error { // none is none
+		func(path string, d os.DirEntry, err error) error { // without a folder, there are no groups
 			if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "rlm-") &&
 				strings.Contains(d.Name(), fmt.Sprintf("-%d-", pid)) {
 				all = append(all, path)
@@ -214,7 +214,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// since lists what was added since an earlier state.
+// since lists the remains that were added since an earlier state.
 func (r remains) since(before remains) (more []string) {
 	if r.descriptors > before.descriptors {
 		more = append(
@@ -236,15 +236,15 @@ func (r remains) since(before remains) (more []string) {
 	return more
 }
 
-// needCommonPython skips a test if there is no Python that all users can reach, or fails it if
-// the tier is required.
+// needCommonPython skips a test if no Python is accessible to all users, or fails it if the tier is
+// required.
 func needCommonPython(t *testing.T) {
 	t.Helper()
 	_, err := os.Stat("/usr/bin/python3")
 	tiertest.Require(t, local.Name, err)
 }
 
-// TestNested works without namespaces, as inside most containers.
+// TestNested checks that the tier works without namespaces, as inside most containers.
 func TestNested(t *testing.T) {
 	needCommonPython(t)
 	tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1, AllowNested: true})
@@ -302,7 +302,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 }
 
-// processes returns the processes of this machine whose arguments contain a text.
+// processes returns the processes of this machine whose arguments contain a string.
 func processes(text string) []int {
 	entries, _ := os.ReadDir("/proc") // no process, no match
 	var found []int

@@ -5,9 +5,8 @@
 // surrounds each sandbox with namespaces, a separate read-only file tree, Landlock, seccomp and
 // limits. Each sandbox attests them from inside before its first snippet.
 //
-// The runtime in the guest comes from package pykernel, as in tier wasm. Before a snippet, the
-// process forks. The parent sleeps, and the session falls back to it if the snippet must be
-// killed.
+// The runtime in the guest is that of package pykernel, as in tier wasm. Before a snippet, the
+// process forks. The parent sleeps, and the session returns to it if the snippet must be killed.
 package local
 
 import (
@@ -39,8 +38,8 @@ type Options struct {
 	// Folders are host folders that snippets can read in addition to those of Python. A folder
 	// that contains a home directory, keys, .env or .git is an error.
 	Folders []string
-	// Progress, if set, is called before the first sandbox starts, with a description of what is
-	// shown.
+	// Progress, if set, is called before the first sandbox starts, with a description of the shown
+	// files and folders.
 	Progress func(what string)
 	// Go is the Go toolchain, as a path or a name to look up; empty means go. GoCache is the
 	// folder of the compiled standard library; empty means a folder in the user's cache
@@ -54,22 +53,22 @@ type Options struct {
 	// AllowSampled accepts a machine on which this user has no cgroup. The memory of a sandbox
 	// is then sampled, and the samples miss some of the memory that the kernel holds for it.
 	AllowSampled bool
-	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT. Snippets
-	// do not see them: see docs/why/egress.md.
+	// Inject holds the headers that are added to snippets' requests to a host, by HOST:PORT.
+	// Snippets cannot read these headers: see docs/why/egress.md.
 	Inject map[string]http.Header
 	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
 }
 
-// tier is the host's CPython in a jail.
+// tier runs the host's CPython in jails.
 type tier struct {
 	options Options
 	off     jail.Layers    // left out by a test
 	reach   egress.Options // where proxies go; a test can change it
 	goFinder
 
-	noted   sync.Once      // Progress knows what is shown
-	endings errgroup.Group // the ends of jails whose sessions are closed
+	noted   sync.Once      // Progress was called
+	endings errgroup.Group // ends the jails of closed sessions
 
 	mu       sync.Mutex // guards the fields below
 	python   *python
@@ -77,13 +76,13 @@ type tier struct {
 	ready    chan *process
 	closed   bool
 	filled   sync.WaitGroup
-	filling  int           // how many fills are in progress or delayed
-	starting int           // how many processes are being started in advance
-	stop     chan struct{} // closed with the tier
+	filling  int           // number of fills in progress or delayed
+	starting int           // number of processes being started in advance
+	stop     chan struct{} // closed when the tier is closed
 }
 
-// endingsAtOnce bounds how many jails are being removed at once. The memory of a closed session
-// no longer counts, so only a few may still hold theirs.
+// endingsAtOnce bounds the number of jails that are removed concurrently. The memory of a closed
+// session is no longer accounted for, so only a few closed sessions may still hold memory.
 const endingsAtOnce = 8
 
 // New returns the tier. It starts nothing yet: see Warm.
@@ -110,8 +109,8 @@ func (o Options) minClass() jail.Class {
 	return jail.Full
 }
 
-// Info describes the tier. Version and Modules are known after Probe. Cost is measured by
-// `make bench`, see docs/reference/performance.md.
+// Info describes the tier. Version and Modules are known after Probe. `make bench` measures Cost:
+// see docs/reference/performance.md.
 func (t *tier) Info() tiers.Info {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,8 +136,8 @@ func (t *tier) Info() tiers.Info {
 	return t.withGo(info)
 }
 
-// Probe finds the interpreter and asks the kernel which layers of a jail it supports. It keeps
-// the first result about the interpreter.
+// Probe finds the interpreter and checks which layers of a jail the kernel supports. It keeps the
+// first result about the interpreter.
 func (t *tier) Probe(ctx context.Context) error {
 	if _, err := t.interpreter(ctx); err != nil {
 		return err
@@ -221,7 +220,7 @@ func (t *tier) countStart(change int) {
 	t.starting += change
 }
 
-// noteShown reports what sandboxes can read, before the first one starts.
+// noteShown reports the files and folders that sandboxes can read, before the first sandbox starts.
 func (t *tier) noteShown(s *shown) {
 	if t.options.Progress == nil {
 		return

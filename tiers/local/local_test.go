@@ -69,8 +69,8 @@ func TestLongTexts(t *testing.T) {
 	tiersuite.LongTexts(t, usual(t))
 }
 
-// TestAJobDecidesOnRandom: a job sets the seed of module random. All other randomness comes from
-// the system.
+// TestAJobDecidesOnRandom checks that a job sets the seed of module random. All other randomness is
+// the system's.
 func TestAJobDecidesOnRandom(t *testing.T) {
 	tier := usual(t)
 	outs := map[string]bool{}

@@ -34,8 +34,8 @@ for folder in '/tmp', '/sandbox', '/dev/shm':
     with open(folder + '/big', 'wb') as f: f.write(bytes(60 << 20))
 time.sleep(3)`
 
-// TestKernelMemoryCounts holds memory that belongs to no process. TestAsOrdinaryUser runs it
-// without a cgroup.
+// TestKernelMemoryCounts checks that the memory limit includes memory that belongs to no process.
+// TestAsOrdinaryUser runs it without a cgroup.
 func TestKernelMemoryCounts(t *testing.T) {
 	tier := usual(t)
 	for name, source := range map[string]string{"sockets": keepsBuffers, "files": keepsFiles} {
@@ -54,8 +54,8 @@ func TestKernelMemoryCounts(t *testing.T) {
 	}
 }
 
-// TestKernelMemoryNeedsACgroupOrPermission: without either, the tier refuses and names the
-// remedy.
+// TestKernelMemoryNeedsACgroupOrPermission checks that the tier refuses without a cgroup and
+// without AllowSampled, and that the error names the remedy.
 func TestKernelMemoryNeedsACgroupOrPermission(t *testing.T) {
 	usual(t)
 	if jail.Probe(t.Context()).CgroupVersion != 0 {

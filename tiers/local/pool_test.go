@@ -13,7 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// TestAProcessIsKeptForTheNextSession fills the pool with a first session, which finds it empty.
+// TestAProcessIsKeptForTheNextSession checks that a first session, which finds the pool empty,
+// makes the tier fill it.
 func TestAProcessIsKeptForTheNextSession(t *testing.T) {
 	for _, row := range []struct{ warm, kept int }{{0, 1}, {1, 1}, {-1, 0}} {
 		t.Run(strconv.Itoa(row.warm), func(t *testing.T) {

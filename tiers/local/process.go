@@ -18,17 +18,17 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Deadlines of operations for which callers set none.
+// Deadlines of operations for which callers set no deadline.
 const (
 	startTimeout = 30 * time.Second
 	orderTimeout = 5 * time.Second
 )
 
-// The needs of a jail beyond the snippet's memory.
+// What a jail needs in addition to the snippet's memory, in bytes.
 const (
 	ownMemory = 64 << 20 // resident: its init, the first interpreter
-	// spareSpace is address space that is reserved but not used: by the Go program that becomes
-	// the interpreter, by thread stacks, by libraries.
+	// spareSpace is address space that the Go program that becomes the interpreter, thread stacks,
+	// and libraries reserve but do not use.
 	spareSpace = 4 << 30
 )
 
@@ -47,7 +47,7 @@ var (
 type process struct {
 	jail       *jail.Process
 	connection *session.Connection
-	endings    *errgroup.Group // those of the tier
+	endings    *errgroup.Group // shared by the tier's processes
 	oom        bool            // a kill for memory was reported
 }
 
@@ -59,7 +59,7 @@ var pythonEnv = []string{
 	"OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4", "MALLOC_MMAP_THRESHOLD_=131072",
 }
 
-// needs are the properties in which the jails of sessions differ.
+// needs are the properties that differ between the jails of sessions.
 type needs struct {
 	limits tiers.Limits
 	binds  []jail.Bind
@@ -122,7 +122,7 @@ func (t *tier) jailFor(python *python, n needs, program string) jail.Config {
 
 		AllowSampled: t.options.AllowSampled,
 
-		// The interpreter bounds its memory before the first snippet, see native.py.
+		// The interpreter bounds its memory before the first snippet: see native.py.
 		Limits: jail.Limits{
 			Memory:       treeMemory(n.limits.Memory),
 			AddressSpace: n.limits.Memory + spareSpace + n.texts,
@@ -137,7 +137,7 @@ func (p *process) Processor() time.Duration { return time.Duration(p.jail.Usage(
 func (p *process) Interrupt() {
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
-	_ = p.jail.Signal(ctx, syscall.SIGINT) // a guest that is gone shows at the next read
+	_ = p.jail.Signal(ctx, syscall.SIGINT) // if the guest is gone, the next read fails
 }
 
 // Kill ends all processes of the guest except the keeper.
@@ -148,7 +148,7 @@ func (p *process) Kill(keeper int) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
-	_ = p.jail.KillExcept(ctx, keeper) // on failure no keeper answers, and the jail is killed
+	_ = p.jail.KillExcept(ctx, keeper) // if this fails, no keeper answers, and the jail is killed
 }
 
 // Connection returns the connection to the runtime in the jail.
@@ -165,8 +165,8 @@ func (p *process) OutOfMemory(bool) bool {
 	return p.oom && !was
 }
 
-// Peak returns the highest memory use of a process of the session, in bytes. After a bad end
-// that is unknown, and Peak returns the value for the whole jail.
+// Peak returns the highest memory use of a process of the session, in bytes. After a bad end this
+// value is unknown, and Peak returns the value for the whole jail.
 func (p *process) Peak(own int64) int64 {
 	all := p.jail.Usage().PeakMemory
 	if own > 0 && (all == 0 || own < all) {

@@ -31,9 +31,9 @@ type python struct {
 	compiled []byte     // the runtime; empty if compiling it failed
 }
 
-// runtime returns the runtime compiled for the interpreter, or nil for its first process: a command
-// that starts only one would compile it twice. It is also nil if the interpreter cannot compile it,
-// since each process then compiles it itself, or reports why it cannot.
+// runtime returns the runtime compiled for the interpreter, or nil for its first process, because a
+// command that starts only one process would compile the runtime twice. The result is also nil if
+// the compilation failed; each process then compiles the runtime itself, or reports why it cannot.
 func (p *python) runtime(ctx context.Context) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +73,8 @@ print(json.dumps({
 }))
 `
 
-// wholes are modules of the standard library that depend on a C half, which a system may lack.
+// wholes maps modules of the standard library to the C halves that they depend on, which a system
+// may lack.
 var wholes = map[string][]string{
 	"_tkinter": {"tkinter", "turtle", "turtledemo", "idlelib"},
 	"_curses":  {"curses"},
@@ -103,7 +104,7 @@ const (
 	maxAnswer    = 4 << 20
 )
 
-// findPython finds the interpreter with a name and asks it for its modules. Its jail also shows
+// findPython finds the interpreter with the given name and queries its modules. Its jail also shows
 // the given folders.
 func findPython(ctx context.Context, name string, folders []string) (*python, error) {
 	if name == "" {
@@ -128,8 +129,8 @@ func findPython(ctx context.Context, name string, folders []string) (*python, er
 		return nil, err
 	}
 
-	// The jail starts the target of links. Through a link to a folder, the interpreter finds
-	// different prefixes.
+	// The jail starts the target of links. If it was started through a link to a folder, the
+	// interpreter finds different prefixes.
 	if target := a.program(); target != a.Executable {
 		if a, err = askPython(ctx, target); err != nil {
 			return nil, err
@@ -143,7 +144,7 @@ func slowError(limit time.Duration) error {
 	return fmt.Errorf("it took longer than %v: this machine is too busy, so try again later", limit)
 }
 
-// askPython has an interpreter describe itself.
+// askPython makes an interpreter describe itself.
 func askPython(ctx context.Context, path string) (a answer, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, "-I", "-c", selfReport)
@@ -172,7 +173,7 @@ func askPython(ctx context.Context, path string) (a answer, err error) {
 	return a, nil
 }
 
-// python checks an interpreter's description and derives what its jail shows.
+// python checks an interpreter's description and derives the files that its jail shows.
 func (a answer) python(name string, folders []string) (*python, error) {
 	if a.Implementation != "cpython" || a.Version[0] != 3 || a.Version[1] < 9 {
 		return nil, fmt.Errorf(
@@ -271,8 +272,8 @@ func (a answer) versioned() string {
 	return fmt.Sprintf("python%d.%d", a.Version[0], a.Version[1])
 }
 
-// showProgram shows the interpreter, and the files next to it by which it finds its libraries.
-// For an interpreter that runs where it was compiled, it returns the folder of modules, else "".
+// showProgram shows the interpreter, and the files next to it by which it finds its libraries. For
+// an interpreter that runs where it was compiled, it returns the folder of modules, otherwise "".
 func (a answer) showProgram(s *shown) (build string) {
 	s.addFile(a.program())
 	s.addFile(a.program() + "._pth")

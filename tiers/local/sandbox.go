@@ -47,7 +47,7 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 	return outfiles.Join(made, got), err
 }
 
-// open starts a sandbox. Its Python runs in one jailed process, its Go in others.
+// open starts a sandbox. Its Python runs in one jailed process, its Go in other jails.
 func open(ctx context.Context, t *tier, cfg tiers.Config) (tiers.Sandbox, error) {
 	accounts, err := session.NewAccounts(ctx, cfg)
 	if err != nil {

@@ -63,7 +63,7 @@ func (s *shown) list() []string {
 	return all
 }
 
-// describe names the shown paths, with the system's folders in two words.
+// describe lists the shown paths, with the system's folders abbreviated to two words.
 func (s *shown) describe() string {
 	all := []string{"the system's folders"}
 	for _, path := range s.list() {
@@ -82,8 +82,8 @@ func (s *shown) addFile(path string) {
 	}
 }
 
-// addFolder shows a folder, unless it contains something confidential: then it returns the
-// reason. A folder that does not exist is not an error.
+// addFolder shows a folder, unless the folder contains something confidential; then addFolder
+// returns the reason. A folder that does not exist is not an error.
 func (s *shown) addFolder(folder string) error {
 	if !isFolder(folder) || s.has(folder) {
 		return nil
@@ -131,8 +131,8 @@ func (s *shown) addNamed(folder string) error {
 	return nil
 }
 
-// settle sorts the shown paths. A refused folder does not count as hidden if it is below a
-// folder that is shown after all.
+// settle sorts the shown paths. A refused folder is not listed as hidden if it is below a folder
+// that is shown after all.
 func (s *shown) settle() {
 	slices.SortFunc(s.binds, func(a, b jail.Bind) int { return strings.Compare(a.Source, b.Source) })
 	slices.Sort(s.hidden)
@@ -173,7 +173,7 @@ func findHomes() []string {
 	}
 
 	const firstPerson, nobody = 1000, 65534
-	text, _ := os.ReadFile("/etc/passwd") // without it, the homes above are all there is
+	text, _ := os.ReadFile("/etc/passwd") // without it, only the homes above are known
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Split(line, ":")
 		if len(fields) < 7 {
@@ -204,8 +204,8 @@ var secretNames = []string{
 	".npmrc", ".pgpass", ".pypirc", ".ssh", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa",
 }
 
-// keyEndings are the extensions of files with keys. Packages contain public certificates and
-// test keys with the same extensions, so they count only in the folder itself.
+// keyEndings are the extensions of files with keys. Packages contain public certificates and test
+// keys with the same extensions, so findSecret looks for them only in the folder itself.
 var keyEndings = []string{".key", ".p12", ".pem", ".pfx"}
 
 // findSecret returns the first path below a folder with the name of a secret, or "". It follows

@@ -71,8 +71,9 @@ func makeVenv(t *testing.T, dir string) (python, packages string) {
 	return filepath.Join(dir, "bin", "python3"), found[0]
 }
 
-// seen runs a snippet that reads files of a home and imports modules, and returns those that it
-// could. A plain interpreter can read all of them, which is the negative control.
+// seen runs a snippet that reads files of a home and imports modules, and returns the names of
+// those that it could read or import. As the negative control, a plain interpreter succeeds with
+// every name.
 func seen(t *testing.T, tier *local.Tier, python, home string, names ...string) []string {
 	t.Helper()
 	source := fmt.Sprintf(`import importlib, os
@@ -95,7 +96,7 @@ for name in %q.split():
 	return strings.Fields(r.Stdout)
 }
 
-// expectSeen compares what a snippet sees with what it may see.
+// expectSeen compares the names that a snippet could read or import with those that it should.
 func expectSeen(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -113,8 +114,8 @@ func TestALinkToAnInterpreterDoesNotShowItsFolder(t *testing.T) {
 	expectSeen(t, got, "json")
 }
 
-// TestALinkToAPrefixRunsItsPython names an interpreter through a link to its whole prefix, as
-// installers create them for each minor version.
+// TestALinkToAPrefixRunsItsPython checks an interpreter that is named through a link to its whole
+// prefix, such as installers create for each minor version.
 func TestALinkToAPrefixRunsItsPython(t *testing.T) {
 	home := homeOf(t)
 	prefix := filepath.Join(home, "versions", "one")
@@ -162,8 +163,9 @@ func writeModule(t *testing.T, path string) {
 	}
 }
 
-// TestAnEditableInstallIsHidden: its folder is on sys.path, but it is a project and not a library.
-// The tier does not offer its modules, so a router looks for them elsewhere.
+// TestAnEditableInstallIsHidden checks that the folder of an editable install, which is on sys.path
+// but is a project and not a library, is hidden. The tier does not offer its modules, so a router
+// looks for them elsewhere.
 func TestAnEditableInstallIsHidden(t *testing.T) {
 	home := homeOf(t, "project/.env", "other/src/README")
 	python, packages := makeVenv(t, filepath.Join(home, "venv"))
@@ -195,7 +197,8 @@ func TestAnEditableInstallIsHidden(t *testing.T) {
 	}
 }
 
-// TestANamedFolderMayHoldNoSecrets: the error names the obstacle.
+// TestANamedFolderMayHoldNoSecrets checks that a named folder with a secret is an error that names
+// the secret.
 func TestANamedFolderMayHoldNoSecrets(t *testing.T) {
 	home := homeOf(t, "a/.env", "b/deep/er/.git/config", "c/server.pem", "d/tests/server.pem")
 	for folder, want := range map[string]string{
@@ -214,7 +217,7 @@ func TestANamedFolderMayHoldNoSecrets(t *testing.T) {
 	}
 }
 
-// TestAHomeCanBeAPrefix installs as `make install` does with --prefix=$HOME.
+// TestAHomeCanBeAPrefix checks an interpreter installed as by `make install` with --prefix=$HOME.
 func TestAHomeCanBeAPrefix(t *testing.T) {
 	home := homeOf(t, ".ssh/id_rsa", "lib/private/notes", "bin/token")
 	target, err := filepath.EvalSymlinks(systemPython)
@@ -236,8 +239,8 @@ func TestAHomeCanBeAPrefix(t *testing.T) {
 	expectSeen(t, got, "json")
 }
 
-// TestSecretsAmongPackagesHideThem: site-packages with secrets, here of a project that was cloned
-// into it, is hidden.
+// TestSecretsAmongPackagesHideThem checks that a site-packages with secrets, here of a project that
+// was cloned into it, is hidden.
 func TestSecretsAmongPackagesHideThem(t *testing.T) {
 	home := homeOf(t)
 	python, packages := makeVenv(t, filepath.Join(home, "venv"))
@@ -258,8 +261,8 @@ func TestSecretsAmongPackagesHideThem(t *testing.T) {
 	}
 }
 
-// TestABuildShowsWhatItNeeds: an interpreter that was not installed is among the files of its
-// project.
+// TestABuildShowsWhatItNeeds checks an interpreter that was not installed: the jail shows its
+// modules, but not the other files of its source tree.
 func TestABuildShowsWhatItNeeds(t *testing.T) {
 	python := os.Getenv("RLM_PYTHON")
 	folder := filepath.Dir(python)
@@ -271,8 +274,8 @@ func TestABuildShowsWhatItNeeds(t *testing.T) {
 	expectSeen(t, got, "math", "json")
 }
 
-// TestTheFirstSandboxSaysWhatItShows: the note comes before a snippet can read the files, and only
-// once.
+// TestTheFirstSandboxSaysWhatItShows checks that the note comes before a snippet can read the
+// files, and only once.
 func TestTheFirstSandboxSaysWhatItShows(t *testing.T) {
 	needCommonPython(t)
 	var notes []string

@@ -1,5 +1,5 @@
 // Package tiertest is the suite that every tier must pass, including tiers from outside this
-// module. A tier's test only has to call [Run]:
+// module. A tier's test needs only to call [Run]:
 //
 //	func TestSuite(t *testing.T) { tiertest.Run(t, mytier.New(), tiertest.Options{}) }
 //
@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Options describe what a tier's Info does not. The zero value runs everything.
+// Options describe properties of a tier that its Info does not. The zero value runs everything.
 type Options struct {
 	// Patience bounds a single snippet, far above what any snippet needs; a slower snippet fails
 	// its case instead of the whole test. Zero means two minutes.
@@ -26,18 +26,18 @@ type Options struct {
 	// StopAfter is the wall limit of endless snippets. Zero means 300 milliseconds; a tier with
 	// slow snippets needs more.
 	StopAfter time.Duration
-	// Memory is the memory limit of the snippets that exceed it, in bytes. Zero means 96 MiB;
-	// the snippets ask for a gibibyte.
+	// Memory is the memory limit of the snippets that exceed it, in bytes. Zero means 96 MiB; the
+	// snippets allocate a gibibyte.
 	Memory int64
 	// Sandboxes is the number of sandboxes that the leak check opens. Zero means 50.
 	Sandboxes int
 	// MinAccepted is for a tier that runs only part of Python: a test is skipped if the tier
-	// rejects its snippet, and at least MinAccepted tests must run. Zero means that the tier
-	// runs all of Python, and a rejection fails.
+	// rejects its snippet, and at least MinAccepted tests must run. Zero means that the tier runs
+	// the whole of Python, and that a rejection fails the test.
 	MinAccepted int
 	// PythonMinor is the minor version of a CPython 3 other than 3.13, the version of the golden
-	// files. Then only the groups independent of the version run, without the rows that need a
-	// later one. Zero means 3.13.
+	// files. Then only the groups that do not depend on the version run, without the rows that need
+	// a later version. Zero means 3.13.
 	PythonMinor int
 }
 
@@ -62,9 +62,9 @@ func RunGo(t *testing.T, tier tiers.Tier) {
 	gosuite.Run(t, tier)
 }
 
-// Require skips a test if a tier is not usable here. The error comes from its Probe; nil means
-// that the tier is usable. If the variable RLM_REQUIRE_TIERS lists the tier, with names
-// separated by commas, the test fails instead.
+// Require skips a test if a tier is not usable here. The error is that of its Probe; nil means that
+// the tier is usable. If the variable RLM_REQUIRE_TIERS lists the tier, with names separated by
+// commas, the test fails instead.
 func Require(tb testing.TB, tier string, err error) {
 	tb.Helper()
 	skip.WithoutTier(tb, tier, err)

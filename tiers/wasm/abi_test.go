@@ -94,7 +94,7 @@ func assemble(imports []api.FunctionDefinition) []byte {
 	}
 	text := func(s string) []byte { return append(number(len(s)), s...) }
 	var types, imported, functions, exports, bodies [][]byte
-	thread := 0 // the guest's thread function, which returns an error number
+	thread := 0 // the guest's thread function, it returns an error number
 	for i, f := range imports {
 		module, name, _ := f.Import()
 		if name == "fd_close" {
@@ -168,9 +168,9 @@ func hostileConfig() tiers.Config {
 	}
 }
 
-// TestAddressesOutsideTheMemory passes requests and buffers outside the guest's memory. The host
-// stops the guest, and neither reads nor writes there. Each row has a control that differs only
-// in its numbers.
+// TestAddressesOutsideTheMemory passes requests and buffers outside the guest's memory. It checks
+// that the host stops the guest without reading or writing there. Each row has a control that
+// differs only in its numbers.
 func TestAddressesOutsideTheMemory(t *testing.T) {
 	skip.UnderRace(t)
 	const size = hostileMemory
@@ -240,8 +240,8 @@ func TestAddressesOutsideTheMemory(t *testing.T) {
 	}
 }
 
-// TestMalformedRequests sends invalid numbers, and requests that end too early. The host rejects
-// each, and continues. The first row of a group is its control.
+// TestMalformedRequests sends invalid numbers, and requests that end too early. It checks that the
+// host rejects each and continues. The first row of a group is its control.
 func TestMalformedRequests(t *testing.T) {
 	g := newHostileGuest(t, hostileConfig())
 	for _, group := range [][]string{
@@ -266,9 +266,9 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
-// TestAnyNumbersToAnyHostFunction calls each of CPython's imports with edge values. Each call
-// returns or ends the guest, without a fault in the host's code, and the host still answers.
-// wazero's fd_filestat_set_times is the control: os.utime(1) made it panic.
+// TestAnyNumbersToAnyHostFunction calls each of CPython's imports with edge values. It checks that
+// each call returns or ends the guest, without a fault in the host's code, and that the host still
+// answers. wazero's fd_filestat_set_times is the control: os.utime(1) made it panic.
 func TestAnyNumbersToAnyHostFunction(t *testing.T) {
 	g := newHostileGuest(t, hostileConfig())
 	edges := []uint64{

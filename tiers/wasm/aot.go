@@ -25,8 +25,8 @@ type aotProgram struct {
 	stackPointer uint64 // the address of the global
 }
 
-// loadCode maps the machine code and tests it. The code is appended to the program or cached, or
-// else it is unpacked.
+// loadCode maps the machine code and tests it. It uses the code that is appended to the program or
+// cached, and otherwise unpacks it.
 func loadCode(o Options) (*aot.Program, error) {
 	code, err := attachedCode(codeSum())
 	if err != nil {
@@ -89,8 +89,8 @@ func testCode(code *aot.Program) error {
 	return nil
 }
 
-// testHost lets the functions of testCode go on, which call no import. On a busy machine, a guest has
-// to leave even them.
+// testHost is the host of the functions that testCode calls, which call no import. On a busy
+// machine, a guest calls Preempt even in such functions.
 type testHost struct{}
 
 // Call implements [aot.Host].
@@ -106,8 +106,8 @@ func (testHost) Preempt() {}
 const leastMemories = 128
 
 // checkSpace returns an error if a process with this limit of address space cannot reserve reach
-// bytes for that many memories. It could run one or two sandboxes, where wazero could run
-// dozens.
+// bytes for leastMemories memories. With a low limit, it could run one or two sandboxes, where
+// wazero could run dozens.
 func checkSpace(reach, limit uint64) error {
 	if need := leastMemories * reach; limit < need {
 		return fmt.Errorf("the limit of address space is %d GiB, but sandboxes need %d: raise ulimit -v",
@@ -184,7 +184,8 @@ func (m *aotMachine) grow(pages uint32) bool {
 	return true
 }
 
-// Grow asks for pages. The guest then learns its new size.
+// Grow adds pages to the memory, or returns false if it cannot. The caller then updates the guest's
+// size.
 func (m *aotMachine) Grow(pages uint64) bool {
 	size := m.guest.Size() + pages*wasmPage
 	return size <= addressSpace && m.in.mem.Reallocate(size) != nil
@@ -303,8 +304,8 @@ type clocks interface {
 
 type systemClocks struct{ course *course }
 
-// The monotonic clock is the host's, as in wazero and in the other tiers: sessions move between
-// guests, and between tiers. Since is faster than a system call.
+// The monotonic clock is the host's, as in wazero and in the other tiers, because sessions move
+// between guests and between tiers. time.Since is faster than a system call.
 var (
 	processBegun = time.Now()
 	hostBegun    = hostMonotonic()
@@ -323,7 +324,7 @@ func (systemClocks) monotonic() int64 { return hostBegun + int64(time.Since(proc
 type fixedClocks struct{ walls, monotonics int64 }
 
 func newFixedClocks() *fixedClocks {
-	const epoch = 1640995200000 // in milliseconds: the first of January 2022
+	const epoch = 1640995200000 // January 1, 2022, in milliseconds
 	return &fixedClocks{walls: epoch - 1, monotonics: -1}
 }
 

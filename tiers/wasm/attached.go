@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/cpython"
 )
 
-// attachedCode maps the machine code appended to this program, if it is the blob with that hash.
+// attachedCode maps the machine code appended to this program, if its hash is sha256.
 func attachedCode(sha256 string) (*aot.Program, error) {
 	var about attached.Code
 	file, part, err := attached.Find(attached.CodePart, &about)

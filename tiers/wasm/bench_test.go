@@ -27,8 +27,8 @@ func warmTier(tb testing.TB) tiers.Tier {
 	return warmTierOf(tb, testEngine)
 }
 
-// warmTierOf shares its cache between the package's tests, so that the interpreter is compiled
-// once.
+// warmTierOf returns a warm tier. Its cache is shared by the package's tests, so that the
+// interpreter is compiled once.
 func warmTierOf(tb testing.TB, engine string) tiers.Tier {
 	tb.Helper()
 	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir(), Engine: engine})
@@ -149,7 +149,7 @@ func BenchmarkDescribe(b *testing.B) {
 	}
 }
 
-// BenchmarkFork copies a live sandbox that holds some data.
+// BenchmarkFork measures copying a live sandbox that holds some data.
 func BenchmarkFork(b *testing.B) {
 	s := openSandbox(b, warmTier(b), tiers.Config{})
 	defer s.Close()
@@ -166,7 +166,8 @@ func BenchmarkFork(b *testing.B) {
 	}
 }
 
-// BenchmarkCheckpoint measures a further snippet of a live session that is saved before each.
+// BenchmarkCheckpoint measures a further snippet of a live session that is saved before each
+// snippet.
 func BenchmarkCheckpoint(b *testing.B) {
 	s := openSandbox(b, warmTier(b), tiers.Config{})
 	defer s.Close()
@@ -179,9 +180,9 @@ func BenchmarkCheckpoint(b *testing.B) {
 	}
 }
 
-// BenchmarkStopTheWorld stops all goroutines while 32 guests compute. Go cannot interrupt them,
-// so it waits until each has used up its slice of fuel. worst-ms is the longest wait. The guests
-// run loops, or endless trees of calls in C, each of a different kind: see
+// BenchmarkStopTheWorld stops all goroutines while 32 guests compute. Go cannot interrupt them, so
+// it waits until each has used up its slice of fuel. worst-ms is the longest wait. The guests run
+// loops, or endless trees of calls in C, with a different kind of tree in each guest: see
 // testdata/calltrees.py.
 func BenchmarkStopTheWorld(b *testing.B) {
 	b.Run("loops", func(b *testing.B) {

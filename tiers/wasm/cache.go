@@ -14,8 +14,8 @@ import (
 
 // cachedImage describes the image in a file of the cache.
 type cachedImage struct {
-	// Size is the size of the image. Shown is the part of it that the file contains; the rest is
-	// zeros.
+	// Size is the size of the image. Shown is the part of the image that the file contains; the
+	// rest is zeros.
 	Size   uint64
 	Shown  span
 	Layout layout
@@ -28,7 +28,8 @@ func (e *engine) imagePath(key string) string {
 // codeSum identifies the machine code of this program.
 func codeSum() string { return cpython.MachineCode().Code[runtime.GOARCH].SHA256 }
 
-// codePath returns the path of the machine code in the cache. wazero's code has other names.
+// codePath returns the path of the machine code in the cache. wazero's code is stored under other
+// names.
 func (o Options) codePath() string {
 	return filepath.Join(o.CacheDir, codecache.CodeDir, "aot-"+codeSum()[:min(32, len(codeSum()))])
 }
@@ -80,7 +81,7 @@ func (e *engine) keepCode() {
 		head, data, err = code.Parts()
 	}
 	if err != nil {
-		return // loadProgram reported it
+		return // loadProgram reported the error
 	}
 	e.cache.Store(e.options.codePath(), codecache.Head{Key: codeSum(), About: head}, data)
 }

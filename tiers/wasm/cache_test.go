@@ -92,7 +92,8 @@ func flip(data []byte, at int) []byte {
 	return data
 }
 
-// TestDamagedCacheOfMany lets several processes find a damaged image.
+// TestDamagedCacheOfMany checks that several tiers that find a damaged image at the same time
+// repair the cache.
 func TestDamagedCacheOfMany(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
@@ -113,7 +114,8 @@ func TestDamagedCacheOfMany(t *testing.T) {
 	}
 }
 
-// TestLostKey prepares everything again: without the key, nothing in the cache can be trusted.
+// TestLostKey checks that everything is prepared again without the key, because nothing in the
+// cache can then be trusted.
 func TestLostKey(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
@@ -139,8 +141,8 @@ func TestLostKey(t *testing.T) {
 	}
 }
 
-// TestLeftFolders removes folders that a killed process left, but not those that another one
-// uses.
+// TestLeftFolders checks that folders that a killed process left are removed, but not those that
+// another process uses.
 func TestLeftFolders(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
@@ -162,7 +164,8 @@ func TestLeftFolders(t *testing.T) {
 	}
 }
 
-// TestForeignCachesAreRefused rejects a cache in which someone else may have put code.
+// TestForeignCachesAreRefused checks that a cache into which someone else may have put code is
+// rejected.
 func TestForeignCachesAreRefused(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no modes here")
@@ -230,7 +233,8 @@ func plant(path string, mode os.FileMode) error {
 	)
 }
 
-// TestAPrivateCacheIsAccepted uses parents that are shared as on common systems.
+// TestAPrivateCacheIsAccepted checks a private cache whose parent folder is shared as on common
+// systems.
 func TestAPrivateCacheIsAccepted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no modes here")
@@ -266,14 +270,15 @@ func TestUnusableCacheDirectory(t *testing.T) {
 	}
 }
 
-// TestNoCache prepares in memory.
+// TestNoCache checks that a tier without a cache prepares in memory.
 func TestNoCache(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
 	check(t, "none")
 }
 
-// TestZeroOptionsKeepTheCache gives the tiers of two simulated processes the user's cache.
+// TestZeroOptionsKeepTheCache checks that with zero options, the tiers of two simulated processes
+// share the user's cache.
 func TestZeroOptionsKeepTheCache(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
@@ -298,8 +303,8 @@ func TestZeroOptionsKeepTheCache(t *testing.T) {
 	cachedFile(t, filepath.Join(dir, "rlm"), "image")
 }
 
-// TestOneOfManyPrepares: tiers that start at the same time with an empty cache wait for the
-// first to prepare.
+// TestOneOfManyPrepares checks that tiers that start concurrently with an empty cache wait while
+// the first one prepares.
 func TestOneOfManyPrepares(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)

@@ -60,8 +60,8 @@ func asOrdinaryUser(t *testing.T) bool {
 	return false
 }
 
-// TestReadOnlyCache uses the contents of a cache that it cannot write. Damaged files are
-// prepared again in each process.
+// TestReadOnlyCache checks that the contents of a read-only cache are used, and that each process
+// replaces damaged files in memory.
 func TestReadOnlyCache(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
@@ -93,7 +93,7 @@ func TestReadOnlyCache(t *testing.T) {
 	}
 }
 
-// TestUnreadableKey rejects a cache whose key belongs to someone else.
+// TestUnreadableKey checks that a cache whose key belongs to someone else is rejected.
 func TestUnreadableKey(t *testing.T) {
 	if !asOrdinaryUser(t) {
 		return

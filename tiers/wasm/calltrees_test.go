@@ -16,8 +16,8 @@ import (
 //go:embed testdata/calltrees.py
 var callTrees string
 
-// treeLimits end a tree by its fuel in a fraction of a second. Only a tree that pays next to
-// nothing lasts until the other limit.
+// treeLimits end a tree by its fuel in a fraction of a second. Only a tree that uses almost no fuel
+// lasts until the wall limit.
 var treeLimits = tiers.Limits{Fuel: 4_000_000, Wall: time.Minute}
 
 // runTree runs a tree of calls and reports how it ended.
@@ -34,8 +34,8 @@ func runTree(t *testing.T, tier tiers.Tier, levels []byte) tiers.Result {
 	return r
 }
 
-// TestTreesOfCallsPayFuel: each kind of level alone makes a tree of 2^40 calls, which is
-// practically endless.
+// TestTreesOfCallsPayFuel checks that the fuel limit ends a tree of 2^40 calls, which is
+// practically endless, for each kind of level.
 func TestTreesOfCallsPayFuel(t *testing.T) {
 	skip.Short(t, "both engines use up the fuel of each kind of tree")
 	for _, engine := range testEngines(t) {
@@ -78,7 +78,7 @@ func countKinds(t *testing.T, tier tiers.Tier) int {
 	return n
 }
 
-// FuzzCallTrees looks for calls that take time without fuel. Each byte is a level of a tree.
+// FuzzCallTrees looks for calls that take time without using fuel. Each byte is a level of a tree.
 func FuzzCallTrees(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21})
 	f.Add([]byte{33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12})

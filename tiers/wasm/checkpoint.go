@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// checkpoint holds the pages in which a sandbox's memory differs from the image. It is a state
-// to return to, or to copy.
+// checkpoint holds the pages in which a sandbox's memory differs from the image. A sandbox can be
+// restored or copied from it.
 type checkpoint struct {
 	size    uint64 // bytes of memory in use
 	texts   []mappedText
@@ -17,9 +17,8 @@ type checkpoint struct {
 	knows   int    // the configuration it includes
 }
 
-// take copies the changed pages of a stopped guest into a checkpoint. It first makes room for
-// them in place of the checkpoint's old pages; only this can fail, and the checkpoint is then
-// unchanged.
+// take copies the changed pages of a stopped guest into a checkpoint. It first resizes the
+// checkpoint's buffer for them; only this step can fail, and the checkpoint is then unchanged.
 func (c *checkpoint) take(in *instance, knows int) error {
 	runs := changedRuns(in.mem, in.engine.image)
 	if err := c.pages.resize(length(runs)); err != nil {

@@ -40,9 +40,9 @@ func resetPeak(t *testing.T) {
 	}
 }
 
-// TestASessionTakesTwiceItsMemory fills most of a session's memory and has it saved before each
-// snippet. The host then holds the memory and one checkpoint, even while it takes the next one.
-// A copy of the session takes the same again.
+// TestASessionTakesTwiceItsMemory fills most of the memory of a session that is saved before each
+// snippet. It checks that the host then holds the memory and one checkpoint, even while it takes
+// the next one, and that a copy of the session takes the same amount again.
 func TestASessionTakesTwiceItsMemory(t *testing.T) {
 	skip.Short(t, "it fills two gigabytes of memory")
 	skip.UnderRace(t)

@@ -13,7 +13,7 @@ import (
 // time. The zero value uses the system's. A job may specify others.
 type course struct {
 	random io.Reader     // nil for the system's randomness
-	began  time.Time     // what the next reading of the wall clock shows; zero for the real time
+	began  time.Time     // the next reading of the wall clock; zero for the real time
 	ahead  time.Duration // the wall clock's lead over the real time
 }
 

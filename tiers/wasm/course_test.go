@@ -9,7 +9,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestEqualJobsTakeTheSameCourse runs snippets twice with the same seeds and times.
+// TestEqualJobsTakeTheSameCourse checks that snippets that run twice with the same seeds and times
+// have the same results.
 func TestEqualJobsTakeTheSameCourse(t *testing.T) {
 	e := readyEngine(t)
 	began := time.Unix(1_500_000_000, 123_456_000)

@@ -25,13 +25,14 @@ import (
 // imageFormat changes with the way in which the image is prepared, including pykernel.Boot.
 const imageFormat = "7"
 
-// recursion is CPython's limit on recursion through C, as on Linux. Its limit for WASI is half of
-// that, although the guest's stack has room: sort keys that sort, which need the most of it, use
-// 5.3 of its 8 MiB.
+// recursion is the limit on recursion through C, which is CPython's limit on Linux. CPython's limit
+// for WASI is half of that, although the guest's stack has room: sort keys that sort, which need
+// the most stack, use 5.3 of its 8 MiB.
 const recursion = 10_000
 
-// wazeroRecursion is the limit under wazero, whose own stack ends between 50 and 100 MB: CPython's
-// limit for WASI. Deterministic sessions have it in both engines, which must agree in them.
+// wazeroRecursion is the limit under wazero, whose own stack ends between 50 and 100 MB. It is
+// CPython's limit for WASI. Deterministic sessions have this limit in both engines, because their
+// results must agree.
 const wazeroRecursion = 5_000
 
 // saveDelay is the time for which the first snippets have the processors to themselves before the
@@ -49,8 +50,8 @@ type engine struct {
 	layout  layout
 	idle    *idleList
 
-	// saving is the work on the cache. It begins when the first snippets have had the processors to
-	// themselves for a while, or when hurry ends the wait.
+	// saving tracks the goroutine that writes the cache. It begins when the first snippets have had
+	// the processors to themselves for a while, or when hurry ends the wait.
 	saving sync.WaitGroup
 	hurry  context.CancelFunc
 
@@ -62,13 +63,13 @@ type engine struct {
 type layout struct {
 	// Input and InputSize locate the static buffer for a snippet's source.
 	Input, InputSize uint32
-	// EvalBreaker, AsyncBit, AsyncExc and Interrupt let the host raise
-	// KeyboardInterrupt: it puts the class's address into AsyncExc and sets the
-	// bit in EvalBreaker, as PyThreadState_SetAsyncExc does.
+	// EvalBreaker, AsyncBit, AsyncExc and Interrupt enable the host to raise KeyboardInterrupt: it
+	// writes the class's address into AsyncExc and sets the bit in EvalBreaker, as
+	// PyThreadState_SetAsyncExc does.
 	EvalBreaker, AsyncBit, AsyncExc, Interrupt uint32
 	// Recursion is the main thread's remaining depth of recursion through C.
 	Recursion uint32
-	// Hot are the pages that every snippet writes.
+	// Hot lists the pages that every snippet writes.
 	Hot []span
 }
 
@@ -82,7 +83,7 @@ func newEngine(ctx context.Context, options Options) (*engine, error) {
 	return e, nil
 }
 
-// start prepares code and image: from the program's own file, or from the cache, in parallel.
+// start prepares the code and the image, from the program's own file or from the cache.
 func (e *engine) start(ctx context.Context) error {
 	begun := time.Now()
 	key := e.imageKey()
@@ -121,8 +122,7 @@ func (e *engine) start(ctx context.Context) error {
 	return nil
 }
 
-// load prepares code and image at the same time. It reports whether the image comes from the
-// cache.
+// load prepares the code and the image concurrently. It reports whether the image was in the cache.
 func (e *engine) load(ctx context.Context, key string) (isCached bool, err error) {
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -170,7 +170,7 @@ func (e *engine) announce() {
 	e.options.Progress(what)
 }
 
-// imageKey hashes everything that the prepared image depends on.
+// imageKey hashes everything on which the prepared image depends.
 func (e *engine) imageKey() string {
 	sum := sha256.Sum256([]byte(runtime.GOARCH + e.options.sourcesKey()))
 	return hex.EncodeToString(sum[:])

@@ -20,8 +20,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestEnginesMakeOneImage prepares the image with each engine. It holds the memory of a complete
-// start of the Python runtime, and must be identical byte for byte.
+// TestEnginesMakeOneImage checks that the images that both engines prepare are identical byte for
+// byte. An image holds the memory after a complete start of the Python runtime.
 func TestEnginesMakeOneImage(t *testing.T) {
 	skip.Short(t, "it prepares two images")
 	var images [][]byte
@@ -47,8 +47,8 @@ func TestEnginesMakeOneImage(t *testing.T) {
 	}
 }
 
-// TestTheDefaultEngine is aot; where the machine code does not work, it is wazero, with the
-// reason.
+// TestTheDefaultEngine checks that the default is aot or, where the machine code does not work,
+// wazero with the reason.
 func TestTheDefaultEngine(t *testing.T) {
 	version := func(engine string) string { return New(Options{Engine: engine}).Info().Version }
 	for _, name := range []string{"", engineAuto} {
@@ -75,8 +75,8 @@ func TestTheDefaultEngine(t *testing.T) {
 	}
 }
 
-// TestMachineCodeIsCached maps the code of an earlier process. Damaged code is not used, and the
-// next tier caches it again.
+// TestMachineCodeIsCached checks that a tier maps the code cached by an earlier process, does not
+// use damaged code, and caches the code again.
 func TestMachineCodeIsCached(t *testing.T) {
 	o := Options{Engine: engineAOT, CacheDir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
 	if _, err := o.cachedCode(); err == nil {
@@ -109,8 +109,8 @@ func TestMachineCodeIsCached(t *testing.T) {
 	}
 }
 
-// TestAnImageInAFile shows each byte of an image stored after other bytes of a file, without its
-// leading zeros. A sandbox changes only its own copy.
+// TestAnImageInAFile checks each byte of an image that is stored after other bytes of a file,
+// without its leading zeros, and checks that a sandbox changes only its own copy.
 func TestAnImageInAFile(t *testing.T) {
 	const size, start = 8 * pageSize, 3 * pageSize
 	want := make([]byte, size)
@@ -136,7 +136,7 @@ func TestAnImageInAFile(t *testing.T) {
 	}()
 
 	watch := &memoryWatch{}
-	for _, reach := range []uint64{0, 0, 8 << 30, 8 << 30} { // every second one is used again
+	for _, reach := range []uint64{0, 0, 8 << 30, 8 << 30} { // every second mapping is reused
 		m, err := img.allocate(size, 2*size, 0, reach, watch)
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ func TestAnImageInAFile(t *testing.T) {
 	}
 }
 
-// agreeing are snippets whose result depends on everything that an engine does.
+// agreeing holds snippets whose results depend on every part of an engine.
 var agreeing = []string{
 	"print(sum(i * i for i in range(100_000)))",
 	"import time, random, uuid, os\n" +
@@ -226,8 +226,8 @@ func describe(r tiers.Result) string {
 	return r.Exception.Type + ": " + r.Exception.Message + "\n" + r.Exception.Traceback
 }
 
-// runOnce runs a snippet in its own session. After a crash, it ignores the snippet's usage: how
-// deep the machine's stack goes depends on the engine.
+// runOnce runs a snippet in its own session. After a crash, it ignores the snippet's usage, because
+// the depth of the machine's stack depends on the engine.
 func runOnce(t *testing.T, e *engine, cfg tiers.Config, source string) tiers.Result {
 	t.Helper()
 	s, err := open(t.Context(), e, cfg)
@@ -309,8 +309,9 @@ func passTo(ctx context.Context, f hostFunction, in *instance, slots []uint64) (
 	return nil
 }
 
-// TestRecursionThroughCEndsInTheSandbox counts three for each level: as deep as on Linux in machine
-// code, half as deep under wazero, whose own stack would end.
+// TestRecursionThroughCEndsInTheSandbox checks that recursion can go as deep in machine code as on
+// Linux, and half as deep under wazero, whose own stack would end. Each level uses three units of
+// the limit.
 func TestRecursionThroughCEndsInTheSandbox(t *testing.T) {
 	const source = "import functools, sys\nsys.setrecursionlimit(100_000)\n" +
 		"@functools.lru_cache(None)\ndef depth(n): return n and 1 + depth(n - 1)\n" +

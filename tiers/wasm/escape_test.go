@@ -15,7 +15,7 @@ func TestEscape(t *testing.T) {
 	escapes.Run(t, warmTier(t))
 }
 
-// TestEscapeOnWazero is for systems with a different default engine.
+// TestEscapeOnWazero runs the attacks under wazero on systems with a different default engine.
 func TestEscapeOnWazero(t *testing.T) {
 	skip.Short(t, "make unraced runs it")
 	skip.UnderRace(t)

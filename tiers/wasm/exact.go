@@ -26,9 +26,9 @@ import (
 //	the head as JSON, the pages, one after another and compressed with Zstandard if the head
 //	does not say that they are raw
 //
-// It contains no global of the module: between snippets, the stack pointer is that of the image,
-// and each run sets the fuel. So the only part that reaches the host is bytes of the guest's
-// memory, which a guest can write itself.
+// It contains no globals of the module: between snippets, the stack pointer is that of the image,
+// and each run sets the fuel. So a state adds only bytes of the guest's memory, which a guest can
+// write itself.
 const (
 	exactMagic = "rlm-pages 1\n"
 
@@ -47,7 +47,7 @@ type exactHead struct {
 	// Session is the fingerprint of the configuration that the guest may have in its memory.
 	Session       string `json:"session"`
 	Deterministic bool   `json:"deterministic"`
-	Configured    bool   `json:"configured"` // the guest asked for the whole configuration
+	Configured    bool   `json:"configured"` // the guest fetched the whole configuration
 	Raw           bool   `json:"raw,omitempty"`
 
 	Size  uint64      `json:"size"`  // size of the memory, in bytes
@@ -55,7 +55,8 @@ type exactHead struct {
 	Texts []exactText `json:"texts,omitempty"`
 }
 
-// exactText is a mappedText: the other process maps its own copy of the text at the same place.
+// exactText describes a mappedText. The other process maps its own copy of the text at the same
+// place.
 type exactText struct {
 	Number int    `json:"number"`
 	Start  uint64 `json:"start"`
@@ -151,7 +152,7 @@ func (g *guest) describePages(ctx context.Context) (*exactHead, error) {
 	return head, nil
 }
 
-// describeThis returns the values that must match in the head of a state that fits here.
+// describeThis returns a head with the values that the head of a fitting state must contain.
 func (g *guest) describeThis(ctx context.Context) (*exactHead, error) {
 	fingerprint, err := g.accounts.Fingerprint(ctx)
 	return &exactHead{
@@ -189,7 +190,7 @@ func beginExact(head *exactHead) ([]byte, error) {
 	return append(begin, text...), nil
 }
 
-// packSize is how many bytes are compressed at once on one processor.
+// packSize is the number of bytes that one processor compresses as a unit.
 const packSize = 2 << 20
 
 // compress returns the frames of all pages, in order.
@@ -257,7 +258,7 @@ func (h *exactHead) compare(here *exactHead) error {
 
 // checkPlaces returns the runs of the pages, after checking that they and the texts are within the
 // memory and do not overlap, and that the memory is within the limit. Each text appears only once:
-// texts do not count towards the limit, and a guest can write into each.
+// texts do not count towards the limit, although a guest can write into them.
 func (h *exactHead) checkPlaces(img *image, limit uint64) ([]span, error) {
 	if h.Size%wasmPage != 0 || h.Size < img.size || h.Size > addressSpace {
 		return nil, errDamagedPages
@@ -332,7 +333,7 @@ func (g *guest) importExact(
 		c.knows = g.accounts.Configuration()
 	}
 	g.saved, g.imported = c, nil
-	g.in.retire() // it has run nothing
+	g.in.retire() // the guest has run nothing
 	g.in = nil
 	if err := g.renew(ctx); err != nil {
 		return report, nil, err
@@ -364,8 +365,8 @@ func (g *guest) readCheckpoint(head *exactHead, packed []byte) (*checkpoint, err
 	return c, nil
 }
 
-// unpackPages fills memory with pages. It never allocates more than that, and reads no more
-// bytes than that many pages can take: without the bound, empty frames would cost time.
+// unpackPages decompresses pages into memory. It never allocates more than into, and reads no more
+// bytes than pages of this size can take: without the bound, empty frames would cost time.
 func unpackPages(into, packed []byte) error {
 	if len(packed) > len(into)+len(into)>>8+mostFrame {
 		return errDamagedPages
@@ -393,7 +394,7 @@ func copyPages(into, raw []byte) error {
 	return nil
 }
 
-// openTexts returns the texts of a head with their characters in this process.
+// openTexts returns the texts that a head lists, with their characters in this process.
 func (g *guest) openTexts(ctx context.Context, all []exactText) (texts []mappedText, err error) {
 	for _, known := range all {
 		t, err := g.accounts.Text(ctx, known.Number)

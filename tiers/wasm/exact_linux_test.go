@@ -27,7 +27,7 @@ func exactly(t *testing.T, s *sandbox) tiers.State {
 	return state
 }
 
-// imported opens a session of an engine that continues a state.
+// imported opens a session of an engine that continues from a state.
 func imported(t *testing.T, e *engine, cfg tiers.Config, state tiers.State) (*sandbox, tiers.Report) {
 	t.Helper()
 	s := opened(t, e, cfg)
@@ -52,7 +52,7 @@ func opened(t *testing.T, e *engine, cfg tiers.Config) *sandbox {
 	return s.(*sandbox)
 }
 
-// peculiar are values that no portable state can hold, or not unchanged.
+// peculiar is a snippet that creates values that no portable state can hold unchanged.
 const peculiar = `import io, sys, types
 def count():
     for i in range(100): yield i
@@ -72,8 +72,8 @@ print(next(numbers), file.readline(), double(21), again is made, type(box) is ag
 
 const peculiarLook = "2 two\n 42 True True 41 True True\n"
 
-// TestExactStatesCrossEngines restores each engine's pages in a process's other engines, which
-// have separate images, as the engines of other processes do.
+// TestExactStatesCrossEngines restores each engine's pages in the other engines of this process,
+// which have separate images, as the engines of other processes do.
 func TestExactStatesCrossEngines(t *testing.T) {
 	for _, from := range engines {
 		for _, to := range engines {
@@ -93,7 +93,8 @@ func TestExactStatesCrossEngines(t *testing.T) {
 	}
 }
 
-// TestTheSameStateHasTheSameBytes: a session that is continued and runs nothing changes nothing.
+// TestTheSameStateHasTheSameBytes checks that a session that continues from a state and runs
+// nothing exports the same bytes.
 func TestTheSameStateHasTheSameBytes(t *testing.T) {
 	e := readyEngine(t)
 	first := opened(t, e, tiers.Config{})
@@ -111,8 +112,8 @@ func TestTheSameStateHasTheSameBytes(t *testing.T) {
 	prints(t, second, lookAtPeculiar, peculiarLook)
 }
 
-// TestAnExactStateGoesOnWithItsRandomNumbers: the state of the random module is part of the
-// state, as in a portable one. The system's random numbers differ in each copy.
+// TestAnExactStateGoesOnWithItsRandomNumbers checks that the state of the random module is part of
+// an exact state, as of a portable one. The system's random numbers differ in each copy.
 func TestAnExactStateGoesOnWithItsRandomNumbers(t *testing.T) {
 	e := readyEngine(t)
 	first := opened(t, e, tiers.Config{})
@@ -134,7 +135,8 @@ func TestAnExactStateGoesOnWithItsRandomNumbers(t *testing.T) {
 	}
 }
 
-// TestAnExactStateIsOneToReturnTo kills the first snippet after it, and forks it.
+// TestAnExactStateIsOneToReturnTo kills the first snippet after an import, and checks that the
+// session and its fork have the imported state.
 func TestAnExactStateIsOneToReturnTo(t *testing.T) {
 	e := readyEngine(t)
 	first := opened(t, e, tiers.Config{})
@@ -155,8 +157,8 @@ func TestAnExactStateIsOneToReturnTo(t *testing.T) {
 	}
 }
 
-// TestAMisfitRestoresTheVariables: each difference makes the session continue with the portable
-// state, which names what is lost.
+// TestAMisfitRestoresTheVariables checks that each difference makes the session continue with the
+// portable state, whose report names the lost values.
 func TestAMisfitRestoresTheVariables(t *testing.T) {
 	text := func(s string) tiers.Input { return tiers.Input{Name: "t", Text: newText(t, s)} }
 	cfg := tiers.Config{
@@ -275,8 +277,8 @@ func repack(tb testing.TB, head *exactHead, variables int, pages []byte) []byte 
 	return noteVariables(exact, variables)
 }
 
-// TestExactStatesHaveLongTexts maps them at the same places, including those of a folder's
-// files, and again when the session returns to its state.
+// TestExactStatesHaveLongTexts checks that long texts, including the files of a folder, are mapped
+// at the same places, and again when the session returns to its state.
 func TestExactStatesHaveLongTexts(t *testing.T) {
 	skip.Short(t, "it maps long texts")
 	dir := t.TempDir()
@@ -318,7 +320,7 @@ func TestExactStatesHaveLongTexts(t *testing.T) {
 	}
 	prints(t, second, lookAgain, seen)
 
-	// A page of a text, a text elsewhere and another width fit nowhere.
+	// States with a page of a text, with a text elsewhere, or with another width do not fit.
 	for name, edit := range map[string]func(*exactHead){
 		"page of a text": func(h *exactHead) {
 			at := uint32(h.Texts[0].Start / pageSize)
@@ -356,7 +358,7 @@ func TestExactStatesHaveLongTexts(t *testing.T) {
 	}
 }
 
-// TestALargeStateIsNotExact: more pages than a state may have are left out.
+// TestALargeStateIsNotExact checks that the pages are left out if they exceed the bound of a state.
 func TestALargeStateIsNotExact(t *testing.T) {
 	s := opened(t, readyEngine(t), tiers.Config{})
 	runInternal(t, s, "import os\ndata = bytes(b'x' * (mib := 1 << 20)) * 130; numbers = iter([1])")
@@ -366,8 +368,8 @@ func TestALargeStateIsNotExact(t *testing.T) {
 	}
 }
 
-// TestRestoredMemoryCounts: the memory of an imported state counts towards the peak and the
-// limit.
+// TestRestoredMemoryCounts checks that the memory of an imported state counts towards the peak and
+// the limit.
 func TestRestoredMemoryCounts(t *testing.T) {
 	for _, name := range engines {
 		t.Run(name, func(t *testing.T) {
@@ -391,8 +393,8 @@ func TestRestoredMemoryCounts(t *testing.T) {
 	}
 }
 
-// TestHostilePages changes random bytes of a guest's memory, so that it runs wild in each
-// engine. The host is unaffected, and the next sandbox sees none of it.
+// TestHostilePages changes random bytes of a guest's memory, so that it behaves unpredictably in
+// each engine. It checks that the host and the next sandbox are unaffected.
 func TestHostilePages(t *testing.T) {
 	skip.Short(t, "some guests run until a limit of time")
 	for _, name := range engines {
@@ -440,7 +442,7 @@ func TestHostilePages(t *testing.T) {
 	}
 }
 
-// TestPagesHaveNoPadding: data that no encoder writes is rejected before it takes time.
+// TestPagesHaveNoPadding checks that data that no encoder writes is rejected before it takes time.
 func TestPagesHaveNoPadding(t *testing.T) {
 	encoder, err := pageEncoder()
 	if err != nil {
@@ -463,7 +465,7 @@ func TestPagesHaveNoPadding(t *testing.T) {
 	}
 }
 
-// FuzzExact reads hostile states.
+// FuzzExact decodes hostile states.
 func FuzzExact(f *testing.F) {
 	img := &image{size: 4 * wasmPage}
 	head := &exactHead{Size: 8 * wasmPage, Pages: [][2]uint32{{1, 3}, {70, 71}}, Texts: []exactText{

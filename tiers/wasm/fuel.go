@@ -14,7 +14,8 @@ func (in *instance) fuelUsed() uint64 {
 	return in.burnt + uint64(int64(in.granted)-in.machine.fuel())
 }
 
-// refuel grants the guest its next slice, or the rest of the budget, after it burnt fuel.
+// refuel grants the guest its next slice, or the rest of the budget, after the guest has burnt the
+// given fuel.
 func (in *instance) refuel(burnt uint64) {
 	in.burnt = burnt
 	budget := in.accounts.Limits().Fuel
@@ -35,8 +36,8 @@ func hostYield(_ context.Context, in *instance, _ []uint64) {
 	in.watchLimits()
 }
 
-// preempt runs when a guest has computed for long without a yield: it waited for a processor, or
-// its code uses too little fuel. It changes nothing in the guest, so it raises no
+// preempt runs when a guest has computed for long without a yield: either it waited for a
+// processor, or its code uses too little fuel. It changes nothing in the guest, so it raises no
 // KeyboardInterrupt.
 func (in *instance) preempt() {
 	in.accounts.Yield()

@@ -6,8 +6,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestCopiesCostFuelByLength compares one copy with nine: apart from a few hundred loop
-// iterations, the rest of the snippets is equal.
+// TestCopiesCostFuelByLength compares the fuel of one copy with that of nine. Apart from a few
+// hundred loop iterations, the rest of the snippets is equal.
 func TestCopiesCostFuelByLength(t *testing.T) {
 	const size, times, each = 32 << 20, 8, 32 << 20 / 64
 	for name, source := range map[string]string{

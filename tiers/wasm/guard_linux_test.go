@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestOnlyMemoryInUseIsAccessible grows memories, returns them and reuses them. All unused
-// memory faults, where the machine code relies on that.
+// TestOnlyMemoryInUseIsAccessible grows memories, returns them and reuses them. It checks that all
+// unused memory faults if the machine code relies on that.
 func TestOnlyMemoryInUseIsAccessible(t *testing.T) {
 	e := readyEngineWith(t, engineAOT)
 	reach := e.program.reach()
@@ -44,7 +44,7 @@ func TestOnlyMemoryInUseIsAccessible(t *testing.T) {
 		}
 	}
 
-	for range 2 { // the second time, the mapping is used again
+	for range 2 { // the second time, the mapping is reused
 		m := allocate(img.size)
 		check(m, img.size)
 		for size := img.size + wasmPage; size <= limit; size += wasmPage {
@@ -79,7 +79,7 @@ func TestOnlyMemoryInUseIsAccessible(t *testing.T) {
 // readByte keeps the byte that isAccessible reads.
 var readByte byte
 
-// isAccessible reads a byte of a memory, or faults.
+// isAccessible reads a byte of a memory, and reports false if that faults.
 func isAccessible(m *mapping, at uint64) (ok bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() { ok = recover() == nil }()
@@ -87,8 +87,8 @@ func isAccessible(m *mapping, at uint64) (ok bool) {
 	return true
 }
 
-// TestAThousandMemories reserves the memories of a thousand sandboxes at once, each with all the
-// addresses that its code can form.
+// TestAThousandMemories checks that a process can reserve the memories of a thousand sandboxes,
+// each with all the addresses that its code can form.
 func TestAThousandMemories(t *testing.T) {
 	e := readyEngineWith(t, engineAOT)
 	mappings := func() int {
@@ -125,8 +125,9 @@ func replaceAction(t *testing.T, set [4]uintptr) (old [4]uintptr) {
 	return old
 }
 
-// TestASessionWaitsForTheHandler removes the fault handler between two snippets. The next one
-// never runs, and the session keeps its variables. A new tier would use wazero.
+// TestASessionWaitsForTheHandler removes the fault handler between two snippets. It checks that the
+// second one never runs, that the session keeps its variables, and that a new tier would use
+// wazero.
 func TestASessionWaitsForTheHandler(t *testing.T) {
 	e := readyEngineWith(t, engineAOT)
 	if e.program.reach() == 0 {
@@ -156,8 +157,8 @@ func TestASessionWaitsForTheHandler(t *testing.T) {
 }
 
 // TestASnippetEndsWithoutTheHandler removes the fault handler while a snippet runs: in host
-// functions, and while the guest computes. The snippet ends before a fault, and its result
-// reports what is lost.
+// functions, and while the guest computes. It checks that the snippet ends before a fault, and that
+// its result reports the loss.
 func TestASnippetEndsWithoutTheHandler(t *testing.T) {
 	e := readyEngineWith(t, engineAOT)
 	if e.program.reach() == 0 {
@@ -206,7 +207,7 @@ func TestASnippetEndsWithoutTheHandler(t *testing.T) {
 	}
 }
 
-// TestTheSpaceIsChecked rejects processes that may reserve only a few memories.
+// TestTheSpaceIsChecked checks that a process that may reserve only a few memories is rejected.
 func TestTheSpaceIsChecked(t *testing.T) {
 	const reach = 8 << 30
 	for _, c := range []struct {

@@ -18,18 +18,18 @@ type guest struct {
 	accounts *session.Accounts
 	in       *instance // nil if it could not be replaced
 	flags    int       // for the next run
-	knows    int       // the configuration that the instance has
+	knows    int       // the version of the instance's configuration
 
 	// isRestored reports that the instance holds the pages of an exact state and has run no
 	// snippet.
 	isRestored bool
 
-	// imported is the state that Import loaded; nil once a checkpoint is newer. It replaces a
-	// checkpoint, which a guest that survives its next snippet never needs.
+	// imported is the state that Import loaded; nil once there is a newer checkpoint. It serves
+	// instead of a checkpoint, which a guest that survives its next snippet never needs.
 	imported *tiers.State
-	saved    *checkpoint   // nil: the fresh sandbox
+	saved    *checkpoint   // nil means the fresh sandbox
 	savedAt  time.Time     // when saved was taken
-	saveCost time.Duration // the time it took
+	saveCost time.Duration // the time that taking saved took
 }
 
 var (
@@ -37,9 +37,9 @@ var (
 	_ session.ExactMover = (*guest)(nil)
 )
 
-// saveShare bounds the cost of checkpoints. A checkpoint may take at most one part in saveShare
-// of the time since the last one. So a session that waits for a model always takes one, and a
-// tight loop of snippets rarely does.
+// saveShare bounds the cost of checkpoints. A checkpoint may take at most 1/saveShare of the time
+// since the last one. So a session that waits for a model always takes one, and a tight loop of
+// snippets rarely does.
 const (
 	firstSaveCost = 500 * time.Microsecond
 	saveShare     = 20
@@ -113,7 +113,7 @@ func (g *guest) Prepare(
 			return nil, err
 		}
 	}
-	if g.in.room < roomForTexts(g.accounts, g.in.limit) { // a context was added
+	if g.in.room < roomForTexts(g.accounts, g.in.limit) { // a context has been added
 		if err := errors.Join(g.save(), g.renew(ctx)); err != nil {
 			return nil, err
 		}
@@ -171,8 +171,8 @@ func (g *guest) Run(ctx context.Context, s session.Snippet) session.Ending {
 	}
 }
 
-// CanRepeat implements [session.Repeater]. Wazero and deterministic guests have their own clocks and
-// randomness, which a tape cannot record.
+// CanRepeat implements [session.Repeater]. Under wazero and in deterministic mode, guests have
+// their own clocks and randomness, which a tape cannot record.
 func (g *guest) CanRepeat() bool {
 	return g.engine.name == engineAOT && !g.accounts.Config().Deterministic
 }
@@ -189,7 +189,7 @@ func (g *guest) beginTape(t *session.Tape) (end func()) {
 	return func() { g.accounts.UseTape(nil) }
 }
 
-// runConfigured runs the guest after fetching changes of the session's configuration.
+// runConfigured runs the guest after making it fetch changes of the session's configuration.
 func (g *guest) runConfigured(ctx context.Context, source string, flags int) (code int, err error) {
 	flags |= g.flags
 	if latest := g.accounts.Configuration(); g.knows != latest {
@@ -239,8 +239,8 @@ func (g *guest) isHealthy(ctx context.Context, source string) bool {
 		return true
 	}
 	if wasCutShort {
-		// The interrupt may have hit the runtime while it still had half a line to write. The
-		// first check-up writes it.
+		// The interrupt may have hit the runtime when half of a line was still buffered. The first
+		// check-up writes the rest.
 		g.checkUp(ctx)
 	}
 
@@ -267,8 +267,8 @@ func (g *guest) Export(ctx context.Context) (tiers.State, error) {
 	return g.exportSaved(ctx)
 }
 
-// saveLast takes a checkpoint after the last snippet, unless it exists already, in which case
-// the same state exports the same bytes.
+// saveLast takes a checkpoint after the last snippet, unless there is one already. So exporting the
+// same state again yields the same bytes.
 func (g *guest) saveLast() error {
 	c := g.saved
 	if c != nil && g.imported == nil && c.snippet == g.accounts.Ordinal() && c.knows == g.knows {
@@ -277,10 +277,10 @@ func (g *guest) saveLast() error {
 	return g.save()
 }
 
-// exportSaved exports the variables. A variable that hangs must not cost the others, so there is
-// a checkpoint.
+// exportSaved exports the variables. A variable that hangs during the export must not cost the
+// others, so the caller takes a checkpoint first.
 func (g *guest) exportSaved(ctx context.Context) (tiers.State, error) {
-	if g.isRestored { // its randomness is still that of the state, and starts anew with a snippet
+	if g.isRestored { // its randomness is still the state's; the next snippet reseeds it
 		defer func(flags int) { g.flags = flags }(g.flags)
 		g.flags &^= wire.FlagReseed
 	}
@@ -294,7 +294,8 @@ func (g *guest) exportSaved(ctx context.Context) (tiers.State, error) {
 }
 
 // Import loads a namespace into a fresh sandbox: the pages of another guest of this tier if they
-// fit, or else the variables. It keeps the state's bytes; a checkpoint would be a superset.
+// fit, otherwise the variables. It keeps the state's bytes instead of a checkpoint, which would be
+// larger.
 func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	if g.in == nil {
 		return tiers.Report{}, session.ErrClosed
@@ -308,7 +309,7 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 		}
 		g.engine.options.Log.Info("a session continues with its variables only", "reason", why)
 		inexact = why.Error()
-		state.Exact = nil // not to be kept
+		state.Exact = nil // g.imported does not need it
 	}
 
 	end := g.in.mem.expect(uint64(len(state.Data)))

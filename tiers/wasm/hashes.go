@@ -14,9 +14,9 @@ import (
 	"sync"
 )
 
-// hashFunction digests blocks for guests. Go's hashes use instructions of the processor that
-// WebAssembly lacks. State, buffer and length of a hash object stay in the guest. So the host
-// stores nothing, and hash objects of a copied guest work as before.
+// hashFunction digests blocks for guests. Go's hashes use processor instructions that WebAssembly
+// lacks. The state, buffer and length of a hash object are kept in the guest. So the host stores
+// nothing, and hash objects of a copied guest work as before.
 type hashFunction struct {
 	block uint32 // bytes of a block
 	state uint32 // bytes of the state in the guest's memory
@@ -26,7 +26,7 @@ type hashFunction struct {
 	idle  *sync.Pool
 }
 
-// hashFunctions are the functions by the numbers in host-hash.patch. Functions of SHA-3 are
+// hashFunctions holds the functions by their numbers in host-hash.patch. Functions of SHA-3 are
 // numbered by the length of a block, because that is their only difference.
 var hashFunctions = map[uint32]hashFunction{
 	1:   wordHash(64, 4, 4, 4, func() any { return md5.New() }),  //nolint:gosec // the guest's choice
@@ -76,8 +76,8 @@ func idleHashers(newHash func() any) *sync.Pool {
 	}}
 }
 
-// hashPart bounds the bytes of one call. Go cannot stop a goroutine during it, and the guest is
-// interrupted only between two calls.
+// hashPart bounds the bytes of one call. Go cannot stop a goroutine during a call, and the guest
+// can be interrupted only between two calls.
 const hashPart = 64 << 10
 
 var errNoHash = errors.New("the guest asked for an unknown hash function")
@@ -114,7 +114,7 @@ func (f hashFunction) digest(state, blocks []byte) error {
 	if err := h.hash.UnmarshalBinary(h.form); err != nil {
 		return err
 	}
-	if _, err := h.hash.Write(blocks); err != nil { // in a mode of GODEBUG
+	if _, err := h.hash.Write(blocks); err != nil { // possible in a mode of GODEBUG
 		return err
 	}
 	if _, err := h.hash.AppendBinary(h.form[:0]); err != nil {

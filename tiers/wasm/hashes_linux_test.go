@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// hashed holds the bytes that the snippets hash, and prints digests.
+// hashed defines the bytes that the snippets hash, and prints digests.
 const hashed = `import hashlib, hmac, io
 d = bytes(i * i % 251 + i // 509 & 255 for i in range(210_000))
 def digest(h): return h.hexdigest(32) if h.name.startswith('shake') else h.hexdigest()
@@ -55,8 +55,8 @@ var goHashes = map[string]func() hash.Hash{
 	"shake_256": func() hash.Hash { return shake{sha3.NewSHAKE256()} },
 }
 
-// edgeLengths returns lengths around the ends of blocks: few blocks, many, and those of one host
-// call.
+// edgeLengths returns lengths around the ends of blocks, for few blocks, for many, and for as many
+// as one host call digests.
 func edgeLengths() []int {
 	lengths := []int{0, 1}
 	for _, block := range []int{64, 72, 104, 128, 136, 144, 168} {
@@ -90,7 +90,7 @@ for n in lengths:
 	}
 }
 
-// TestHashObjectsGoOn updates hash objects in parts, and copies them in between.
+// TestHashObjectsGoOn checks hash objects that are updated in parts and copied in between.
 func TestHashObjectsGoOn(t *testing.T) {
 	d, both := hashedBytes(), readyEngines(t)
 	for name, newHash := range goHashes {
@@ -157,8 +157,8 @@ func checkDigests(t *testing.T, both map[string]*engine, want []string, source s
 	}
 }
 
-// TestHashingCanBeStopped hashes more than the fuel pays for, in one call. It ends within the
-// call, at the same point in both engines.
+// TestHashingCanBeStopped hashes more bytes in one call than the fuel pays for. It checks that the
+// snippet ends within the call, at the same point in both engines.
 func TestHashingCanBeStopped(t *testing.T) {
 	const fuel, size = 10_000_000, 64 << 20
 	cfg := tiers.Config{Deterministic: true, Limits: tiers.Limits{Fuel: fuel}}
@@ -183,7 +183,7 @@ func TestHashingCanBeStopped(t *testing.T) {
 	}
 }
 
-// TestHashingCostsFuelByLength compares a hash of one MiB with one of nine.
+// TestHashingCostsFuelByLength compares the fuel of a hash of one MiB with that of a hash of nine.
 func TestHashingCostsFuelByLength(t *testing.T) {
 	both := readyEngines(t)
 	for name, f := range map[string]hashFunction{

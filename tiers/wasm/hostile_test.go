@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// excesses are snippets that a limit of this tier stops. If that limit is lifted, they end well
+// excesses holds snippets that a limit of this tier stops. If that limit is lifted, they end well
 // and print "done".
 var excesses = []struct {
 	name, source string
@@ -101,8 +101,9 @@ var excesses = []struct {
 	},
 }
 
-// TestExcess stops each snippet by its limit, and lets it end without it, which shows that the
-// limit is the cause. The attacks of package tiertest have their controls there.
+// TestExcess checks that its limit stops each snippet and that without the limit the snippet ends
+// well, which shows that the limit is the cause. The attacks of package tiertest have their
+// controls in that package.
 func TestExcess(t *testing.T) {
 	skip.Short(t, "it uses up each limit")
 	tier := warmTier(t)

@@ -20,27 +20,26 @@ import (
 type image struct {
 	file *os.File
 	size uint64
-	// shown are the bytes of the memory that the file contains, from offset on. The rest is
-	// zeros.
+	// shown is the part of the memory that the file contains, from offset on. The rest is zeros.
 	shown  span
 	offset int64
 	// view maps the image read-only, for comparisons.
 	view []byte
-	// hot are the pages that every snippet writes, as byte offsets.
+	// hot lists the pages that every snippet writes, as byte offsets.
 	hot []span
 
 	mu   sync.Mutex
 	free map[mappingKind][][]byte // returned mappings
 }
 
-// mappingKind holds what the mappings of one image have in common.
+// mappingKind identifies interchangeable mappings of one image.
 type mappingKind struct{ length, reach uint64 }
 
 // poolMappings bounds the mappings of one length that are kept for reuse.
 const poolMappings = 64
 
-// newImage makes an image of size bytes, a whole number of pages, from the bytes of its runs,
-// one after another. The rest stays holes, which use no memory.
+// newImage makes an image of size bytes, a whole number of pages, from the bytes of its runs, one
+// after another. The rest remains holes, which use no memory.
 func newImage(size uint64, runs []span, source io.WriterTo) (*image, error) {
 	file, err := memoryFile("rlm-image")
 	if err != nil {
@@ -162,8 +161,8 @@ func (img *image) show(memory []byte, access, flags int) error {
 	return err
 }
 
-// sealAttempts take four seconds in total, besides the 150 ms that the kernel itself waits in
-// each.
+// sealAttempts take four seconds in total, in addition to the 150 ms that the kernel itself waits
+// in each.
 const sealAttempts = 30
 
 // seal makes a file in memory immutable. On a busy machine the kernel may still hold the most

@@ -10,14 +10,14 @@ import (
 //go:embed immortal.py
 var listObjects string
 
-// The largest reference count that an object of an image can have. Anything larger is an
-// address.
+// mostReferences is the largest reference count that an object of an image can have. Anything
+// larger is an address.
 const mostReferences = 1<<16 - 1
 
 // immortalise makes the objects of an image immortal, which is CPython's term for objects whose
-// references it does not count. Code that only reads such an object writes nothing into its
-// page, so sandboxes keep sharing it. The instance continued to run after the image was taken
-// from it: objects stay where they are, and new ones in their places are left out.
+// references it does not count. Code that only reads such an object writes nothing into its page,
+// so sandboxes keep sharing it. The instance has continued to run since the image was taken from
+// it: objects do not move, and new objects in the places of old ones are left out.
 func (in *instance) immortalise(ctx context.Context, image []byte) error {
 	said, err := in.boot(ctx, listObjects)
 	if err != nil {

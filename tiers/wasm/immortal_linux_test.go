@@ -50,8 +50,8 @@ func export(tb testing.TB, e *engine) (x exported) {
 	return x
 }
 
-// TestASandboxSharesWhatItOnlyLooksAt: an export reads all modules. The control is an image
-// whose objects count their references.
+// TestASandboxSharesWhatItOnlyLooksAt checks that an export, which reads all modules, leaves their
+// pages shared. The control is an image whose objects count their references.
 func TestASandboxSharesWhatItOnlyLooksAt(t *testing.T) {
 	now, before := export(t, engineOf(t, false)), export(t, engineOf(t, true))
 	t.Logf("%d bytes of its own, and %d with counted references", now.bytes, before.bytes)

@@ -24,7 +24,7 @@ type instance struct {
 	watch    *memoryWatch
 	runFn    function
 	limit    uint64 // limit of its memory, in bytes
-	room     uint64 // for texts beyond it
+	room     uint64 // for texts in addition to limit
 	texts    []mappedText
 
 	deterministic bool
@@ -40,7 +40,7 @@ type instance struct {
 	isInterrupted bool // KeyboardInterrupt was raised in the run
 }
 
-// errKilled ends a guest that the host stops. The accounts know the reason.
+// errKilled ends a guest that the host stops. The accounts hold the reason.
 var errKilled = errors.New("killed")
 
 // exitError reports that the guest called exit.
@@ -169,7 +169,7 @@ func (in *instance) run(ctx context.Context, source string, flags int) (code int
 	in.threads.begin(in.runFn)
 	err = in.runFn.call(ctx, in.stack[:])
 	if failed := in.threads.end(); failed != nil {
-		err = failed // main only failed because it was asked to end
+		err = failed // main only failed because it had to end
 	}
 	if err != nil {
 		return in.code, err
@@ -202,7 +202,7 @@ func (in *instance) put(ctx context.Context, source string) (uint32, error) {
 	return at, nil
 }
 
-// ask calls a function of the guest with at most one result.
+// ask calls a function of the guest that has at most one result.
 func (in *instance) ask(ctx context.Context, name string, params ...uint64) (uint32, error) {
 	stack := append(params, 0)[:max(len(params), 1)]
 	err := in.machine.function(name).call(ctx, stack)
@@ -218,8 +218,7 @@ func (in *instance) view(address, length uint32) ([]byte, bool) {
 	return nil, false
 }
 
-// boot runs Python source outside a snippet, to load the Python runtime. It returns the printed
-// text.
+// boot runs Python source outside a snippet, to load the Python runtime. It returns the output.
 func (in *instance) boot(ctx context.Context, source string) (stdout string, err error) {
 	if err := in.accounts.Begin(ctx, tiers.Job{}); err != nil {
 		return "", err
@@ -294,7 +293,7 @@ const (
 	replyASCII  = 1 << 33
 )
 
-// hostCall answers a request. The guest makes room and fetches the answer with hostTake.
+// hostCall answers a request. The guest then allocates room and fetches the answer with hostTake.
 func hostCall(_ context.Context, in *instance, stack []uint64) {
 	req, ok := in.view(uint32(stack[0]), uint32(stack[1]))
 	if !ok {

@@ -14,7 +14,7 @@ func (in *instance) interrupt() {
 	in.setWord(l.EvalBreaker, breaker|l.AsyncBit)
 }
 
-// clearInterrupt withdraws an interrupt that came after its target ended.
+// clearInterrupt withdraws an interrupt that arrived after its target had ended.
 func (in *instance) clearInterrupt() {
 	if !in.isInterrupted {
 		return

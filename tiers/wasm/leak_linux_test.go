@@ -32,8 +32,8 @@ func holds(t *testing.T) holdings {
 	}
 }
 
-// countFiles counts the open files, once the garbage collector has closed those that earlier
-// tests forgot: it does so in the background.
+// countFiles counts the open files, after waiting until the garbage collector, in the background,
+// has closed those that earlier tests left open.
 func countFiles(t *testing.T) int {
 	t.Helper()
 	last := 0
@@ -51,8 +51,8 @@ func countFiles(t *testing.T) int {
 	return last
 }
 
-// TestTenThousandSandboxes opens them one after another, ending some of them badly, and looks
-// for leftovers.
+// TestTenThousandSandboxes opens sandboxes one after another, ends some of them badly, and looks
+// for leaked resources.
 func TestTenThousandSandboxes(t *testing.T) {
 	skip.Short(t, "it opens ten thousand sandboxes")
 	const many, warm = 10_000, 300

@@ -75,8 +75,8 @@ var shared struct {
 type program interface {
 	// start creates a guest over in.mem. After an error, in.mem still belongs to the caller.
 	start(ctx context.Context, in *instance) (machine, error)
-	// reach returns how many bytes from the beginning of a memory must be reserved, with faults
-	// where they are not in use. It is 0 for code that checks each access.
+	// reach returns the number of bytes from the beginning of a memory that must be reserved, so
+	// that accesses to unused bytes fault. It is 0 for code that checks each access.
 	reach() uint64
 	// Check returns an error if no machine may run now because the process changed.
 	Check() error
@@ -84,14 +84,14 @@ type program interface {
 	close() error
 }
 
-// machine runs the code of one guest. Fuel and stack pointer are the only mutable state outside
-// its memory. The table never changes.
+// machine runs the code of one guest. The fuel and the stack pointer are the only mutable state
+// outside its memory. The table never changes.
 type machine interface {
 	// function returns an exported function. Calls of one function must not overlap.
 	function(name string) function
-	// memory returns the bytes in use. They stay valid until the memory grows.
+	// memory returns the bytes in use. They remain valid until the memory grows.
 	memory() []byte
-	// grow adds pages to the memory, or reports false if it cannot.
+	// grow adds pages to the memory, or returns false if it cannot.
 	grow(pages uint32) bool
 
 	fuel() int64

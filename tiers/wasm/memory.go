@@ -18,18 +18,18 @@ type linearMemory interface {
 	bytes() []byte
 	// dirty lists the parts that may differ from the image.
 	dirty() []span
-	// addText adds a text to the memory: it does not count towards the limit.
+	// addText adds a text, which does not count towards the limit, to the memory.
 	addText(text span) error
 	// mapText shows the first size bytes of a file at the beginning of such a text. The rest
 	// is zeros.
 	mapText(text span, file *os.File, size int64) error
 	// own returns the number of bytes in use, without texts.
 	own() uint64
-	// reset restores the image's bytes, or reports false if the memory has grown.
+	// reset restores the image's bytes, or returns false if the memory has grown.
 	reset(watch *memoryWatch) bool
 	// prefault prepares the pages that every snippet writes.
 	prefault()
-	// expect prepares the memory to grow by that many bytes, until end is called.
+	// expect prepares the memory to grow by the given number of bytes, until end is called.
 	expect(bytes uint64) (end func())
 }
 

@@ -18,21 +18,21 @@ const (
 	guard    = 64 << 10
 )
 
-// mapping is a sandbox's linear memory: a guard, the image copy-on-write, zeros up to the limit,
-// a guard. It never moves. Texts are mapped where the memory ended when they were added, also
-// copy-on-write.
+// mapping is a sandbox's linear memory: a guard, the image (copy-on-write), zeros up to the limit,
+// and a guard. It never moves. Texts are mapped, also copy-on-write, where the memory ended when
+// they were added.
 type mapping struct {
 	img   *image
 	data  []byte // the mapping between the guards, nil once freed
 	used  uint64
 	limit uint64 // excluding texts
-	// reach is the range within which a faulty access of the guest's code may fall, in bytes; 0
-	// if the code checks each access. Unused memory faults up to there.
+	// reach is the range within which a faulty access of the guest's code may fall, in bytes; 0 if
+	// the code checks each access. Unused memory within reach faults.
 	reach    uint64
 	texts    []span
 	watch    *memoryWatch
 	textMaps int // the memory maps of texts that the process's budget counts
-	// warm reports whether the hot pages are already private, ahead whether there may be pages
+	// warm reports whether the hot pages are already private, and ahead whether there may be pages
 	// beyond used.
 	warm, ahead bool
 }
@@ -68,10 +68,10 @@ func (img *image) allocate(
 	return m, nil
 }
 
-// admit makes a part of the memory accessible to the guest that faulted before.
+// admit makes a part of the memory accessible to the guest. Before, accesses to that part faulted.
 func (m *mapping) admit(start, end uint64) error {
 	if m.reach == 0 || start >= end {
-		return nil // all of it is accessible from the beginning
+		return nil // the whole memory is accessible from the beginning
 	}
 	if err := unix.Mprotect(m.data[start:end], unix.PROT_READ|unix.PROT_WRITE); err != nil {
 		return fmt.Errorf("cannot make %d MiB of memory accessible: %w", (end-start)>>20, err)
@@ -79,14 +79,14 @@ func (m *mapping) admit(start, end uint64) error {
 	return nil
 }
 
-// hide reverses admit from start on, and reports whether it could.
+// hide reverses admit from start on, and reports whether that succeeded.
 func (m *mapping) hide(start uint64) bool {
 	return m.reach == 0 || start == uint64(len(m.data)) ||
 		unix.Mprotect(m.data[start:], unix.PROT_NONE) == nil
 }
 
-// prefault copies the pages that every snippet writes, in a few calls instead of one page
-// fault each.
+// prefault copies the pages that every snippet writes, in a few system calls instead of a page
+// fault for each.
 func (m *mapping) prefault() {
 	if m.warm {
 		return
@@ -110,14 +110,14 @@ func (m *mapping) expect(bytes uint64) (end func()) {
 	stop := prefault.Begin(m.data[m.used:last])
 	return func() {
 		stop()
-		m.hide(m.used) // if it fails, an access there is no trap, but stays within this memory
+		m.hide(m.used) // if it fails, accesses there do not trap, but stay within this memory
 	}
 }
 
 // resetBytes bounds the private pages that reset keeps.
 const resetBytes = 512 * pageSize
 
-// reset restores the image's bytes and reports whether it could. It overwrites the few pages
+// reset restores the image's bytes and reports whether that succeeded. It overwrites the few pages
 // that a small snippet changed and keeps them private. Dropping them instead would flush their
 // address translations on all processors of this process, page by page.
 func (m *mapping) reset(watch *memoryWatch) bool {
@@ -190,8 +190,8 @@ func (m *mapping) addText(text span) error {
 	return nil
 }
 
-// mapText maps a file over a text. It must stay writable: a fault in the guest's machine code
-// would be a trap, or end this process.
+// mapText maps a file over a text. The mapping must stay writable, because a fault in the guest's
+// machine code would be a trap, or end this process.
 func (m *mapping) mapText(text span, file *os.File, size int64) error {
 	err := mapbudget.Process().Take(mapsOfText)
 	if err == nil {
@@ -261,16 +261,16 @@ func (m *mapping) privatePages() ([]span, error) {
 	return runs, nil
 }
 
-// The memory maps that count towards the process's budget. A memory consists of its state, the
-// image, the grown part, and the rest; its sandbox has a checkpoint. A text also divides the map
-// around it.
+// The memory maps that count towards the process's budget. A memory has maps for its state, the
+// image, the grown part, and the rest; its sandbox has one for a checkpoint. A text also splits the
+// map around it.
 const (
 	mapsOfMemory = 5
 	mapsOfText   = 2
 )
 
-// reserve maps length bytes of zeros between two guards that fault. With a reach, nothing up to
-// there is accessible: see admit.
+// reserve maps length bytes of zeros between two guards that fault. If reach is not 0, no byte up
+// to it is accessible yet: see admit.
 func reserve(length, reach uint64) ([]byte, error) {
 	if err := mapbudget.Process().Take(mapsOfMemory); err != nil {
 		return nil, fmt.Errorf("cannot reserve memory for a sandbox: %w", err)
@@ -307,8 +307,8 @@ func release(data []byte, reach uint64) error {
 	return unix.MunmapPtr(base, reserved(uint64(len(data)), reach))
 }
 
-// buffer is memory outside Go's heap. The heap would grow by doubling, count it as the program's
-// own, and retain it after use.
+// buffer is memory outside Go's heap. Go's heap would grow by doubling, treat the buffer as the
+// program's own memory, and retain it after use.
 type buffer struct{ data []byte }
 
 // resize changes the buffer's size and keeps its bytes, up to the new size. After an error, the

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestABufferThatCannotGrowKeepsItsBytes asks for more than the whole address space. So a
-// checkpoint that cannot be taken leaves the last one unchanged.
+// TestABufferThatCannotGrowKeepsItsBytes requests more than the whole address space, and checks
+// that a checkpoint that cannot be taken would leave the last one unchanged.
 func TestABufferThatCannotGrowKeepsItsBytes(t *testing.T) {
 	var b buffer
 	defer b.free()

@@ -105,7 +105,7 @@ func (m *mapping) addText(span) error { return errors.ErrUnsupported }
 
 func (m *mapping) mapText(span, *os.File, int64) error { return errors.ErrUnsupported }
 
-// reset restores the image's bytes and reports whether it could.
+// reset restores the image's bytes and reports whether that succeeded.
 func (m *mapping) reset(watch *memoryWatch) bool {
 	if m.used != m.img.size {
 		return false

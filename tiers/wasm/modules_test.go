@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestModules compares the tier's list of modules with what can be imported.
+// TestModules compares the tier's list of modules with the modules that can be imported.
 func TestModules(t *testing.T) {
 	box := openSandbox(t, warmTier(t), tiers.Config{Limits: tiers.Limits{Output: 1 << 20}})
 	defer box.Close()
@@ -32,8 +32,8 @@ print(*sorted(n for n in set(sys.stdlib_module_names) | set(sys.builtin_module_n
 	}
 }
 
-// TestLibrariesAreDebians asks the libraries themselves for their versions: CPython's source
-// has an older copy of expat.
+// TestLibrariesAreDebians checks the versions that the libraries themselves report, because
+// CPython's source contains an older copy of expat.
 func TestLibrariesAreDebians(t *testing.T) {
 	box := openSandbox(t, warmTier(t), tiers.Config{})
 	defer box.Close()

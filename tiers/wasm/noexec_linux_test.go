@@ -14,7 +14,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// TestACacheThatForbidsExecutionIsUsed without a warning, and its file is not written again.
+// TestACacheThatForbidsExecutionIsUsed checks that such a cache is used without a warning, and that
+// its file is not written again.
 func TestACacheThatForbidsExecutionIsUsed(t *testing.T) {
 	var log bytes.Buffer
 	o := Options{CacheDir: skip.WithoutNoExec(t), Log: slog.New(slog.NewTextHandler(&log, nil))}

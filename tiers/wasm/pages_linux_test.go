@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// saved exports the state of a session as pages alone.
+// saved exports the state of a session as pages only.
 func saved(t *testing.T, s *sandbox) tiers.State {
 	t.Helper()
 	var pages bytes.Buffer
@@ -21,8 +21,8 @@ func saved(t *testing.T, s *sandbox) tiers.State {
 	return state
 }
 
-// TestPagesAloneBringASessionBack, including what no portable state can hold, the files of /out,
-// and the next values of a deterministic session.
+// TestPagesAloneBringASessionBack checks that the pages restore values that no portable state can
+// hold, the files of /out, and the next values of a deterministic session.
 func TestPagesAloneBringASessionBack(t *testing.T) {
 	e := readyEngine(t)
 	for name, cfg := range map[string]tiers.Config{
@@ -54,7 +54,7 @@ func TestPagesAloneBringASessionBack(t *testing.T) {
 	}
 }
 
-// TestRawPagesHaveTheirSize: raw pages with too few or too many bytes are rejected.
+// TestRawPagesHaveTheirSize checks that raw pages with too few or too many bytes are rejected.
 func TestRawPagesHaveTheirSize(t *testing.T) {
 	e := readyEngine(t)
 	first := opened(t, e, tiers.Config{})

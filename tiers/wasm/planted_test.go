@@ -12,11 +12,11 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// probe is Python that leaves a text in the prepared image.
+// probe is Python code that leaves a string in the prepared image.
 const probe = "import sys; sys.probe = 'the genuine text'"
 
-// says prepares a tier from the cache directory and returns the text that a snippet finds in its
-// image, and the log.
+// says prepares a tier from the cache directory. It returns the string that a snippet finds in the
+// tier's image, and the log.
 func says(t *testing.T, dir string) (text, logged string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -37,9 +37,9 @@ func says(t *testing.T, dir string) (text, logged string) {
 	return strings.TrimSpace(r.Stdout), log.String()
 }
 
-// TestPlantedImage puts a different text into the cached image. Snippets never see it, unless
-// the file has the tags that only the cache's user can make. That is the control: without the
-// tags, the planted image would run.
+// TestPlantedImage puts a different string into the cached image, and checks that snippets find it
+// only if the file has the tags that only the cache's user can make. The case with the tags is the
+// control: without a check of tags, the planted image would run.
 func TestPlantedImage(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)

@@ -32,7 +32,7 @@ type difference struct {
 	// Key is the result of sourcesKey.
 	Key   string
 	Image cachedImage
-	// Changed are the pages that differ from the shipped image. The file contains them one after
+	// Changed lists the pages that differ from the shipped image. The file contains them one after
 	// another, each byte XORed with the shipped one.
 	Changed []span
 	File    artefact.Artefact
@@ -77,7 +77,7 @@ func drop(u *unpacking) {
 	}
 	go func() {
 		if <-u.done; u.image != nil {
-			_ = u.image.close() // nobody has used it
+			_ = u.image.close() // the image was never used
 		}
 	}()
 }
@@ -144,7 +144,7 @@ func (o Options) sourcesKey() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Difference prepares the image anew, and returns the contents of the files prepared.json and
+// Difference prepares the image again, and returns the contents of the files prepared.json and
 // prepared.zst.
 func (t *tier) Difference(ctx context.Context) (about, data []byte, err error) {
 	e := &engine{options: t.options, idle: newIdleList(), cache: &codecache.Cache{Log: t.options.Log}}

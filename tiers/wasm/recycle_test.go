@@ -28,7 +28,8 @@ func leaveSecret(pages int) string {
 	)
 }
 
-// TestAGuestThatDiedInAnImportIsNotRecycled: its variables kill the process that reads them.
+// TestAGuestThatDiedInAnImportIsNotRecycled checks an import of variables that kill the guest that
+// decodes them.
 func TestAGuestThatDiedInAnImportIsNotRecycled(t *testing.T) {
 	e := readyEngine(t)
 	first := openInternal(t, e)
@@ -51,8 +52,8 @@ func TestAGuestThatDiedInAnImportIsNotRecycled(t *testing.T) {
 	prints(t, second, "print('bomb' in globals(), 6 * 7)", "False 42\n")
 }
 
-// TestARecycledInstanceHasNothingOfItsPredecessor searches all memory that a sandbox receives
-// after another one. The control finds the secret before the first sandbox closes.
+// TestARecycledInstanceHasNothingOfItsPredecessor searches all memory that a sandbox inherits from
+// another one for a secret. The control finds the secret before the first sandbox closes.
 func TestARecycledInstanceHasNothingOfItsPredecessor(t *testing.T) {
 	for name, c := range map[string]struct {
 		source     string
@@ -145,8 +146,8 @@ func compareWithImage(t *testing.T, in *instance) {
 	}
 }
 
-// TestARecycledInstanceHasNoFuelOfItsPredecessor runs a source that does not fit in the static
-// buffer: the guest allocates room before its first slice.
+// TestARecycledInstanceHasNoFuelOfItsPredecessor checks a source that does not fit in the static
+// buffer, so the guest allocates room before its first slice.
 func TestARecycledInstanceHasNoFuelOfItsPredecessor(t *testing.T) {
 	e := readyEngine(t)
 	source := "1#" + strings.Repeat(".", 66_000)
@@ -179,9 +180,9 @@ func TestARecycledInstanceHasNoFuelOfItsPredecessor(t *testing.T) {
 	}
 }
 
-// TestDamageEndsWithItsSandbox overwrites all memory of a guest with random bytes, and its
-// globals with numbers. A restore brings back every byte. Another sandbox, and the next one to
-// use the damaged instance, see none of it.
+// TestDamageEndsWithItsSandbox overwrites all memory of a guest with random bytes, and its globals
+// with numbers. It checks that a restore brings back every byte, and that neither another sandbox
+// nor the next user of the damaged instance is affected.
 func TestDamageEndsWithItsSandbox(t *testing.T) {
 	e := readyEngine(t)
 	damage := func(in *instance) {
@@ -268,8 +269,9 @@ func TestRecycledSandboxesDrawOtherNumbers(t *testing.T) {
 	}
 }
 
-// TestAnswersReachOnlyTheirSandbox starts a host call and leaves its answer. The next sandbox
-// asks for it by number. The control is the first sandbox, which receives it.
+// TestAnswersReachOnlyTheirSandbox starts a host call and does not fetch its answer. The next
+// sandbox requests the answer by number, and must not receive it. The control is the first sandbox,
+// which receives it.
 func TestAnswersReachOnlyTheirSandbox(t *testing.T) {
 	e := readyEngine(t)
 	cfg := hostileConfig()
@@ -303,8 +305,8 @@ for request in ('w1000', 'x0', 'x1', 'x2', 'w0'):
 	}
 }
 
-// TestOnlyTwoGlobalsChange reads the module. Reuse resets the memory and two globals; a third
-// one, or instructions that set table entries, would carry state to the next sandbox.
+// TestOnlyTwoGlobalsChange checks the module. Reuse resets the memory and two globals; a third
+// mutable global, or instructions that set table entries, would carry state to the next sandbox.
 func TestOnlyTwoGlobalsChange(t *testing.T) {
 	module, err := cpython.Module()
 	if err != nil {
@@ -353,7 +355,7 @@ func readGlobals(t *testing.T, module []byte) (mutable []byte) {
 		for range number() {
 			_, isMutable := number(), number()
 			mutable = append(mutable, byte(isMutable))
-			// The initial value is a constant: an opcode, a number, the end.
+			// The initial value is a constant expression: an opcode, a number, and the end opcode.
 			number()
 			number()
 			if end := number(); end != 0x0b {

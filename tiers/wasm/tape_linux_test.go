@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// tapedConfig is that of a session whose host answers "ask" differently each time, and the later
-// the call the sooner. Its calls are counted.
+// tapedConfig returns the configuration of a session whose host answers each "ask" differently, and
+// later calls sooner. It counts the calls in asked.
 func tapedConfig(asked *atomic.Int64) tiers.Config {
 	return tiers.Config{
 		Functions: []tiers.Function{{Name: "ask"}},
@@ -89,7 +89,8 @@ var tapedStates = map[string]func(*sandbox, context.Context) (tiers.State, error
 	"variables": (*sandbox).Export,
 }
 
-// TestATapedSnippetRunsAgain repeats snippets in another guest, whose host nobody asks.
+// TestATapedSnippetRunsAgain repeats snippets in another guest, and checks that its host receives
+// no calls.
 func TestATapedSnippetRunsAgain(t *testing.T) {
 	e := readyEngine(t)
 	for name, c := range tapedSnippets {
@@ -145,7 +146,8 @@ func mustRun(t *testing.T, box *sandbox, tape *session.Tape, source string) tier
 	return result
 }
 
-// TestATapeNoticesAnotherSnippet repeats snippets in a guest with another state.
+// TestATapeNoticesAnotherSnippet checks that the repetition of a snippet in a guest with another
+// state is detected.
 func TestATapeNoticesAnotherSnippet(t *testing.T) {
 	e := readyEngine(t)
 	for name, c := range map[string]struct{ source, want string }{
@@ -182,7 +184,8 @@ func TestATapeNoticesAnotherSnippet(t *testing.T) {
 	}
 }
 
-// TestSomeSnippetsAreNotTaped has snippets whose tape says why they cannot run again.
+// TestSomeSnippetsAreNotTaped checks snippets whose tape gives the reason why they cannot run
+// again.
 func TestSomeSnippetsAreNotTaped(t *testing.T) {
 	e := readyEngine(t)
 	for name, c := range map[string]struct {
@@ -211,7 +214,8 @@ func TestSomeSnippetsAreNotTaped(t *testing.T) {
 	}
 }
 
-// TestARepetitionNeverAsksTheHost gives a tape to guests that cannot use it.
+// TestARepetitionNeverAsksTheHost gives a tape to guests that cannot use it, and checks that they
+// do not call the host.
 func TestARepetitionNeverAsksTheHost(t *testing.T) {
 	var asked atomic.Int64
 	tape := session.NewTape()

@@ -30,7 +30,8 @@ func roomForTexts(accounts *session.Accounts, limit uint64) uint64 {
 	return 0
 }
 
-// mapText lets the guest have a text as a str. Otherwise the guest asks the host for each part.
+// mapText makes a text available to the guest as a str. Otherwise the guest requests each part from
+// the host.
 func (g *guest) mapText(
 	ctx context.Context, number int, t *bigtext.Text,
 ) (place any, c *bigtext.Characters, err error) {

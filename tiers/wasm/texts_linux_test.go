@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// newLongText returns a text of 9,000,000 characters, each of which takes the given number of
-// bytes in CPython.
+// newLongText returns a text of 9,000,000 characters that take the given number of bytes each in
+// CPython.
 func newLongText(t *testing.T, width int) *bigtext.Text {
 	t.Helper()
 	letter := map[int]string{1: "a", 2: "é", 4: "𝄞"}[width]
@@ -50,7 +50,7 @@ const look = "print(isinstance(context, str), len(context), context[::-1][:10])"
 
 const looked = "True 9000000 9876543210\n"
 
-// TestTextsOfEachWidth maps several texts, and reads each from C code.
+// TestTextsOfEachWidth checks several mapped texts, which C code reads.
 func TestTextsOfEachWidth(t *testing.T) {
 	s := openWithTexts(t, readyEngine(t), tiers.Limits{}, 1, 2, 4)
 	defer s.Close()
@@ -59,8 +59,8 @@ func TestTextsOfEachWidth(t *testing.T) {
 		`'a' 0123456789 True '\u03a9' 0123456789 True '\U0001d11e' 0123456789 True `)
 }
 
-// TestEveryLongPartIsAStr, even if the previous snippet only asked the host, and never names the
-// context in any other way.
+// TestEveryLongPartIsAStr checks that every long part of a context is a str, even if the previous
+// snippet only sent requests to the host.
 func TestEveryLongPartIsAStr(t *testing.T) {
 	dir := t.TempDir()
 	text := strings.Repeat("one long line ", 1_000_000)
@@ -105,7 +105,7 @@ func TestEveryLongPartIsAStr(t *testing.T) {
 	}
 }
 
-// TestAChangedFileIsNoStr replaces a file after the guest learnt its length.
+// TestAChangedFileIsNoStr checks a file that is replaced after the guest has received its length.
 func TestAChangedFileIsNoStr(t *testing.T) {
 	dir := t.TempDir()
 	write := func(letter string, length int) {
@@ -138,7 +138,7 @@ func TestAChangedFileIsNoStr(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := text.Close(); err != nil { // as when the session opens many others
+	if err := text.Close(); err != nil { // as when the session opens many other texts
 		t.Fatal(err)
 	}
 	write("b", 8_500_000)
@@ -148,8 +148,8 @@ func TestAChangedFileIsNoStr(t *testing.T) {
 	}
 }
 
-// TestATextDoesNotCountAsMemory: the limit is far below the text, holds as before, and the
-// result reports only the snippet's own use.
+// TestATextDoesNotCountAsMemory checks that a memory limit far below the size of the text still
+// applies to the snippet's own memory, and that the result reports only that memory.
 func TestATextDoesNotCountAsMemory(t *testing.T) {
 	s := openWithTexts(t, readyEngine(t), tiers.Limits{Memory: 40 << 20}, 4)
 	defer s.Close()
@@ -163,8 +163,8 @@ func TestATextDoesNotCountAsMemory(t *testing.T) {
 	prints(t, s, "print(context[-3:])", "789\n")
 }
 
-// TestATextOutlivesItsGuest: a killed guest restarts from a checkpoint, and a fork from the
-// present state.
+// TestATextOutlivesItsGuest checks a text after a killed guest restarted from a checkpoint, and in
+// a fork of the current state.
 func TestATextOutlivesItsGuest(t *testing.T) {
 	s := openWithTexts(t, readyEngine(t), tiers.Limits{}, 2)
 	defer s.Close()
@@ -190,7 +190,8 @@ func TestATextOutlivesItsGuest(t *testing.T) {
 	prints(t, s, look, looked)
 }
 
-// TestAContextThatIsAddedLater finds room in a sandbox that had none reserved.
+// TestAContextThatIsAddedLater checks that a long context can be added to a sandbox that had no
+// room reserved.
 func TestAContextThatIsAddedLater(t *testing.T) {
 	s := openInternal(t, readyEngine(t))
 	defer s.Close()
@@ -203,7 +204,7 @@ func TestAContextThatIsAddedLater(t *testing.T) {
 }
 
 // TestNoTextReachesTheNextSandbox searches all memory that a sandbox receives after one with a
-// text. The control finds the text in the first one.
+// text. The control finds the text in the first sandbox.
 func TestNoTextReachesTheNextSandbox(t *testing.T) {
 	e := readyEngine(t)
 	first := openWithTexts(t, e, tiers.Limits{}, 1)
@@ -225,8 +226,8 @@ func TestNoTextReachesTheNextSandbox(t *testing.T) {
 	}
 }
 
-// TestWritingIntoATextStaysInside: a guest broken enough to write there changes its own copy.
-// Neither the file nor another sandbox is affected.
+// TestWritingIntoATextStaysInside checks that a guest that writes into a text changes only its own
+// copy, not the file or another sandbox.
 func TestWritingIntoATextStaysInside(t *testing.T) {
 	e := readyEngine(t)
 	text := newLongText(t, 1)
@@ -251,7 +252,7 @@ func TestWritingIntoATextStaysInside(t *testing.T) {
 	}
 }
 
-// TestNoTextLiesElsewhere asks the runner for texts that the host has not mapped.
+// TestNoTextLiesElsewhere checks that the runner rejects texts that the host has not mapped.
 func TestNoTextLiesElsewhere(t *testing.T) {
 	s := openWithTexts(t, readyEngine(t), tiers.Limits{}, 1)
 	defer s.Close()

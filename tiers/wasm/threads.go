@@ -8,10 +8,10 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
-// threads runs the threads of one snippet. Each has a goroutine, which holds its calls in the
-// engine, and a stack in the guest's memory. One thread runs at a time: it runs until it
-// switches to another one, and then waits inside hostSwitch. So a plain function that waits for
-// a host call can be suspended, and resumed when the answer arrives.
+// threads runs the threads of one snippet. Each thread has a goroutine, which holds its calls in
+// the engine, and a stack in the guest's memory. One thread runs at a time: it runs until it
+// switches to another one, and then waits inside hostSwitch. So a plain function that waits for a
+// host call can be suspended, and resumed when the answer arrives.
 //
 // The guest chooses the next thread (see threads.py). All fields belong to the running thread.
 type threads struct {
@@ -21,7 +21,7 @@ type threads struct {
 	group   sync.WaitGroup     // the goroutines of others
 	stacks  int                // total size of the machine stacks of all waiting threads, in bytes
 
-	isOver bool  // the snippet ended: threads that wake up must end, too
+	isOver bool  // the snippet ended, so threads that wake up must end, too
 	failed error // the error that ended a thread other than main
 }
 
@@ -30,15 +30,15 @@ type thread struct {
 	address      uint32        // 0 for the main thread
 	function     function      // the guest's function that it runs
 	resume       chan struct{} // it waits here
-	stackPointer uint32        // while it does not run
+	stackPointer uint32        // its value while the thread does not run
 	starter      *thread       // the thread that first switched to it
 }
 
 const (
 	// maxThreads bounds the threads other than the main one, as threads.py does.
 	maxThreads = 256
-	// maxStacks bounds the machine stacks of all waiting threads, in bytes. Such a thread
-	// usually uses 20 to 160 KiB. The main thread alone may use more.
+	// maxStacks bounds the machine stacks of all waiting threads, in bytes. A waiting thread
+	// usually uses 20 to 160 KiB. Only the main thread may use more.
 	maxStacks = 64 << 20
 )
 
@@ -69,8 +69,8 @@ var (
 	errStacks  = errors.New("the calls of all threads together are too deep")
 )
 
-// hostSwitch lets another thread run, and returns when a thread switches back. It also returns
-// if the process has no stack for a new thread, which then did not begin.
+// hostSwitch makes another thread run, and returns when a thread switches back. It also returns if
+// the process has no stack for a new thread; the thread then did not begin.
 func hostSwitch(ctx context.Context, in *instance, stack []uint64) {
 	ts := &in.threads
 	self := ts.running
@@ -97,7 +97,7 @@ func hostSwitch(ctx context.Context, in *instance, stack []uint64) {
 	in.machine.setStackPointer(self.stackPointer)
 }
 
-// find returns the thread at an address, or nil for one that has not begun.
+// find returns the thread at an address, or nil for a thread that has not begun.
 func (ts *threads) find(address uint32) *thread {
 	if address == 0 {
 		return ts.main
@@ -129,8 +129,8 @@ func (in *instance) start(ctx context.Context, address, stackTop uint32) *thread
 }
 
 // runThread calls the guest's function of a thread, and then resumes the thread that the guest
-// names. After an error, that is the main one, which ends the snippet. A thread that cannot
-// begin is forgotten, and its starter continues.
+// names. After an error, it resumes the main thread, which ends the snippet. A thread that cannot
+// begin is dropped, and its starter continues.
 func (in *instance) runThread(ctx context.Context, t *thread) {
 	ts := &in.threads
 	ts.running = t

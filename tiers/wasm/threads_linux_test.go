@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// takeAllMaps uses up the rest of the process's budget of memory maps, until the returned
-// function is called. No test may run in parallel.
+// takeAllMaps uses up the rest of the process's budget of memory maps, until the returned function
+// is called. No other test may run in parallel.
 func takeAllMaps() (giveBack func()) {
 	budget, taken := mapbudget.Process(), 0
 	for budget.Take(1) == nil {
@@ -32,7 +32,7 @@ func waitFor(waiting chan<- struct{}, goOn <-chan struct{}) tiers.Host {
 	})
 }
 
-// startMany starts threads that wait, and prints how many the process has.
+// startMany is a snippet that starts threads that wait, and prints the number of threads.
 const startMany = `import threading
 go, started = threading.Event(), []
 try:
@@ -46,14 +46,14 @@ for t in started: t.join()
 print(len(started), threading.active_count())
 `
 
-// TestAThreadThatCannotStartIsAnException starts threads in a process that cannot have more
-// memory maps. Neither its sandbox nor the process ends.
+// TestAThreadThatCannotStartIsAnException starts threads in a process that cannot have more memory
+// maps, and checks that the sandbox and the process survive.
 func TestAThreadThatCannotStartIsAnException(t *testing.T) {
 	tier := warmTierOf(t, "aot")
 	s := openSandbox(t, tier, tiers.Config{})
 	defer s.Close()
 	giveBack := takeAllMaps()
-	for range 3 { // threads that have not begun are used again
+	for range 3 { // threads that have not begun are reused
 		r, err := s.Run(t.Context(), tiers.Job{Source: startMany})
 		if err != nil || r.Status != tiers.StatusOK || !strings.HasPrefix(r.Stdout, "can't start new thread\n") ||
 			!strings.HasSuffix(r.Stdout, " 1\n") {
@@ -68,8 +68,9 @@ func TestAThreadThatCannotStartIsAnException(t *testing.T) {
 	}
 }
 
-// TestASandboxIsRefusedBeforeTheKernelRefuses keeps opening sandboxes in such a process. The
-// refusal names the limit, and the open sandboxes keep running.
+// TestASandboxIsRefusedBeforeTheKernelRefuses keeps opening sandboxes in a process that is running
+// out of memory maps. It checks that the refusal names the limit, and that the open sandboxes keep
+// running.
 func TestASandboxIsRefusedBeforeTheKernelRefuses(t *testing.T) {
 	for _, engine := range []string{"aot", "wazero"} {
 		t.Run(engine, func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestASandboxIsRefusedBeforeTheKernelRefuses(t *testing.T) {
 	}
 }
 
-// TestManySandboxesWithManyThreads opens 200 sandboxes with 64 threads each, which fit in the
+// TestManySandboxesWithManyThreads checks that 200 sandboxes with 64 threads each fit in the
 // kernel's usual limit of memory maps.
 func TestManySandboxesWithManyThreads(t *testing.T) {
 	skip.Short(t, "it starts 12,800 threads")

@@ -19,8 +19,8 @@ def run(*targets, daemon=None):
     for t in ts: t.join()
 `
 
-// TestThreadsOfASnippet runs snippets whose threads misbehave. Each ends with a status and a
-// reason, and the session continues with one thread.
+// TestThreadsOfASnippet runs snippets whose threads misbehave. It checks that each ends with a
+// status and a reason, and that the session continues with one thread.
 func TestThreadsOfASnippet(t *testing.T) {
 	tier := warmTier(t)
 	host := tiers.HostFunc(func(_ context.Context, call tiers.Call) (tiers.Value, error) {
@@ -123,7 +123,8 @@ func TestThreadsOfASnippet(t *testing.T) {
 	}
 }
 
-// TestThreadsOutliveNoSnippet uses, in a snippet, what threads of earlier snippets left.
+// TestThreadsOutliveNoSnippet checks a snippet that uses objects left by threads of earlier
+// snippets.
 func TestThreadsOutliveNoSnippet(t *testing.T) {
 	s := openSandbox(t, warmTier(t), tiers.Config{})
 	for _, source := range []string{

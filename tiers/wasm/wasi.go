@@ -17,9 +17,9 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/watchdog/watchwazero"
 )
 
-// wasiRelay answers the rarely used functions of WASI as wazero does, so that a guest sees the
-// same system with every engine. A small module, which wazero interprets, shares the guest's
-// memory and passes each call on to wazero's function.
+// wasiRelay answers the rarely used functions of WASI as wazero does, so that a guest has the same
+// system with every engine. A small module, which wazero interprets, shares the guest's memory and
+// passes each call on to wazero's function.
 type wasiRelay struct {
 	imports []aot.Signature // the guest's imports
 
@@ -31,7 +31,7 @@ type wasiRelay struct {
 // relayed is the small module of one guest.
 type relayed struct{ module api.Module }
 
-// function returns the host function that passes a call on.
+// function returns the host function that passes calls of the named function on.
 func (r *wasiRelay) function(name string) hostFunction {
 	return func(ctx context.Context, in *instance, stack []uint64) {
 		module, err := r.moduleOf(ctx, in)
@@ -169,7 +169,7 @@ func assembleRelay(imports []aot.Signature) []byte {
 		{1, list(kinds)},
 		{2, list(imported)},
 		{3, list(functions)},
-		{5, []byte{1, 0, 1}}, // any maximum
+		{5, []byte{1, 0, 1}}, // the maximum is arbitrary
 		{7, list(exports)},
 		{10, list(bodies)},
 	} {

@@ -1,10 +1,11 @@
-// Package wasm is the tier that runs CPython as WebAssembly: as machine code that is part of
+// Package wasm is the tier that runs CPython as WebAssembly: either as machine code that is part of
 // the program, or under wazero.
 //
-// The program contains the interpreter, so nothing has to be installed. A sandbox is a
+// The program contains the interpreter, so nothing needs to be installed. A sandbox is a
 // copy-on-write view of the memory of an interpreter that has already started, which makes a new
-// one cheap: docs/reference/performance.md has the figures. The guest has no system calls. It
-// reaches the host through one function, which accepts only the requests of package session.
+// one cheap: docs/reference/performance.md has the figures. The guest reaches the host only through
+// its imports: WASI without files, and the functions of the module rlm. Of these, call accepts the
+// requests of package session.
 //
 // Each loop and each tree of calls of the guest's machine code counts fuel. After a slice of
 // fuel, a fraction of a millisecond's work, the guest calls the host, which checks the limits.
@@ -34,14 +35,14 @@ const Name = "wasm"
 
 // Options configure the tier. The zero value works.
 type Options struct {
-	// CacheDir stores machine code and the prepared image between processes. Its code is
-	// executed, so it must belong to the user alone. Empty means the user's cache directory, if
-	// it is usable; "none" stores nothing, so that each process prepares.
+	// CacheDir stores machine code and the prepared image between processes. Its code is executed,
+	// so only the user may have access to it. Empty means the user's cache directory, if it is
+	// usable; "none" stores nothing, so each process prepares the tier again.
 	CacheDir string
 	// Engine runs the interpreter's WebAssembly. "aot" runs machine code that is part of the
 	// program; it exists for Linux on amd64 and arm64. "wazero" compiles the WebAssembly on this
-	// machine and caches the code, which takes about twice as long to run. "auto", like "",
-	// means aot if its code works here, else wazero.
+	// machine and caches the code, which takes about twice as long to run. "auto", like "", means
+	// aot if its code works here, otherwise wazero.
 	Engine string
 	// Preload is trusted Python source that runs once, when the image is prepared. Sandboxes
 	// start with the modules that it leaves in sys.modules.
@@ -51,11 +52,12 @@ type Options struct {
 	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
 
-	// isCounted leaves the objects of the image reference-counted. A test compares the two.
+	// isCounted leaves the objects of the image reference-counted, for tests that compare the two
+	// kinds of image.
 	isCounted bool
 }
 
-// tier is CPython in WebAssembly.
+// tier runs CPython in WebAssembly.
 type tier struct {
 	options Options
 
@@ -71,13 +73,12 @@ func New(options Options) tiers.Tier {
 	case "none":
 		options.CacheDir = ""
 	case "":
-		options.CacheDir, _ = codecache.Choose("", options.Log) // it logged the error
+		options.CacheDir, _ = codecache.Choose("", options.Log) // Choose logged the error
 	}
 	return &tier{options: options}
 }
 
-// Info describes the tier. Cost is measured by `make bench`, see
-// docs/reference/performance.md.
+// Info describes the tier. `make bench` measures Cost: see docs/reference/performance.md.
 func (t *tier) Info() tiers.Info {
 	engine, why := t.options.engine()
 	version := "CPython " + cpython.Manifest().Python + ", built in, engine " + engine
@@ -120,8 +121,8 @@ func (t *tier) Probe(context.Context) error {
 	return nil
 }
 
-// Warm compiles the interpreter and prepares its image, or loads both from the cache. Without
-// it, the first Open does.
+// Warm compiles the interpreter and prepares its image, or loads both from the cache. Without it,
+// the first Open does so.
 func (t *tier) Warm(ctx context.Context) error {
 	_, err := t.prepare(ctx)
 	return err

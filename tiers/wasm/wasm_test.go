@@ -24,8 +24,8 @@ func TestSuite(t *testing.T) {
 	tiertest.Run(t, warmTier(t), tiertest.Options{Patience: 10 * time.Minute})
 }
 
-// TestSuiteOnWazero is for systems with a different default engine. The guest is the same one,
-// whose attacks TestSuite runs in separate sandboxes.
+// TestSuiteOnWazero runs the suite on systems with a different default engine. The guest is the
+// same; TestSuite runs its attacks in separate sandboxes.
 func TestSuiteOnWazero(t *testing.T) {
 	skip.Short(t, "make unraced runs it")
 	skip.UnderRace(t)

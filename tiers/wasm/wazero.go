@@ -75,8 +75,8 @@ func wazeroConfig(in *instance) wazero.ModuleConfig {
 	return c.WithRandSource(&in.course).WithWalltime(wall, sys.ClockResolution(time.Microsecond)).WithSysNanotime()
 }
 
-// importForWazero provides the guest's only imports: WASI without files, and the requests of
-// package session.
+// importForWazero provides the guest's only imports: WASI without files, and the functions of the
+// module rlm.
 func importForWazero(ctx context.Context, runtime wazero.Runtime) error {
 	wasi := runtime.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
 	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(wasi)
@@ -110,7 +110,8 @@ func importForWazero(ctx context.Context, runtime wazero.Runtime) error {
 	offer(rlm, "take", hostTake, list{i32, i32}, nil)
 	offer(rlm, "yield", hostYield, nil, nil)
 	offer(rlm, "switch", hostSwitch, list{i32, i32}, nil) // a thread, the top of its stack
-	// A function, its state, its blocks and their number; the number that is done.
+	// The parameters are a function, its state, its blocks and their number; the result is the
+	// number of digested blocks.
 	offer(rlm, "hash", hostHash, list{i32, i32, i32, i32}, list{i32})
 	if _, err := rlm.Instantiate(ctx); err != nil {
 		return fmt.Errorf("cannot provide the host's functions: %w", err)
@@ -155,7 +156,7 @@ func (m *wazeroMachine) stackPointer() uint32           { return uint32(m.stackG
 func (m *wazeroMachine) setStackPointer(address uint32) { m.stackGlobal.Set(uint64(address)) }
 
 func (m *wazeroMachine) close() {
-	_ = m.module.Close(context.Background()) // it cannot fail without files
+	_ = m.module.Close(context.Background()) // cannot fail without files
 }
 
 type wazeroFunction struct {
@@ -178,8 +179,8 @@ func (f wazeroFunction) call(ctx context.Context, stack []uint64) error {
 }
 
 // shrinkStack frees nothing. It returns the size of the stack that wazero keeps for a function,
-// which grows with the depth of the guest's calls. wazero bounds it for one function, but not
-// for many, and has no method for it: a test fails if the field disappears.
+// which grows with the depth of the guest's calls. wazero bounds the stack of one function, but not
+// the total, and has no method that returns its size. If the field disappears, a test fails.
 func (f wazeroFunction) shrinkStack() int {
 	return reflect.ValueOf(f.Function).Elem().FieldByName("stack").Len()
 }

@@ -11,16 +11,16 @@ import (
 // Limits on lines.
 const (
 	maxLine   = 16 << 20 // bytes
-	maxValues = 200_000  // objects and lists of one line: each costs more than its text
+	maxValues = 200_000  // objects and lists of a line, since each costs more than its text
 	maxBytes  = 1 << 30  // size of all files
 	maxNotes  = 20       // per file
 )
 
-// Lines reads files of lines. Its limits apply to all of them together.
+// Lines reads files of lines. Its limits apply to all files together.
 type Lines struct{ bytes int64 }
 
-// Each passes the lines of a file to take, and returns notes about those that were left out: take
-// refused them, or they exceed a limit.
+// Each passes the lines of a file to take, and returns notes about the lines that were left out,
+// because take refused them or because they exceed a limit.
 func (l *Lines) Each(file io.Reader, take func(line []byte) error) (notes []string, err error) {
 	r := bufio.NewReaderSize(file, 64<<10)
 	for number := 1; ; number++ {
@@ -62,7 +62,7 @@ func check(line []byte, whole bool) error {
 	return nil
 }
 
-// readLine reads a line, and keeps at most maxLine bytes of it.
+// readLine reads a line, and returns at most maxLine bytes of it.
 func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	whole = true
 	for {

@@ -10,7 +10,7 @@ import (
 )
 
 // OpenRunLog opens the record in the log of a named run, as rlm runs export writes it. Close
-// deletes the temporary files that this needs.
+// deletes the temporary files.
 func OpenRunLog(runLog io.Reader) (_ *Folder, err error) {
 	record, notes, err := ReadRunLog(runLog)
 	if err != nil {

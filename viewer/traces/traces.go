@@ -1,5 +1,5 @@
 // Package traces reads the records of runs that --trace writes, and other files with a JSON value
-// on each line. A record may come from anywhere, so all its costs are bounded.
+// on each line. A record may be from an untrusted source, so all costs of reading it are bounded.
 package traces
 
 import (
@@ -27,7 +27,7 @@ const (
 	maxText  = 20_000 // characters of an event; loops write fewer
 )
 
-// Metadata contains the facts of a loop.
+// Metadata describes a loop.
 type Metadata = trajectory.Metadata
 
 // CodeBlock is a snippet of a turn, with its output.
@@ -36,7 +36,7 @@ type CodeBlock = trajectory.CodeBlock
 // Rebuilt is a record that was rebuilt from a run log.
 type Rebuilt = trajectory.Rebuilt
 
-// Loop is one loop of a record.
+// Loop is a loop of a record.
 type Loop struct {
 	Folder   string
 	Metadata trajectory.Metadata
@@ -56,7 +56,7 @@ type Turn struct {
 	Seconds    float64                `json:"iteration_time"`
 }
 
-// Ended returns when a turn ended, zero if unknown.
+// Ended returns when a turn ended, or the zero time if that is unknown.
 func (t *Turn) Ended() time.Time {
 	at, err := time.Parse(time.RFC3339Nano, t.Timestamp)
 	if err != nil {
@@ -72,7 +72,7 @@ type Folder struct {
 	root      *os.Root
 	loops     int
 	lines     Lines
-	temporary string // a folder that Close deletes, empty for none
+	temporary string // a folder that Close deletes, or empty
 }
 
 // Open reads the loops of the folder that --trace wrote. The caller closes it.
@@ -91,8 +91,8 @@ func Open(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// IsWritten reports whether a process is writing the record in a folder: it has locked the events.
-// It also returns true if that cannot be determined.
+// IsWritten reports whether a process is writing the record in a folder, and so has locked the
+// events. It also returns true if this cannot be determined.
 func IsWritten(dir string) bool {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -109,7 +109,7 @@ func IsWritten(dir string) bool {
 	return isHeld || err != nil
 }
 
-// Close frees the folder.
+// Close closes the folder.
 func (f *Folder) Close() error {
 	err := f.root.Close()
 	if f.temporary != "" {
@@ -155,7 +155,7 @@ func (f *Folder) readLoop(folder string, depth int) (*Loop, error) {
 	for _, name := range names {
 		sub, err := f.readLoop(folder+"/"+name, depth+1)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // not the folder of a loop
+			continue // this is not the folder of a loop
 		}
 		if err != nil {
 			return nil, err
@@ -188,7 +188,7 @@ func (f *Folder) listFolders(folder string) ([]string, error) {
 
 	slices.SortFunc(names, func(a, b string) int {
 		if len(a) != len(b) {
-			return len(a) - len(b) // sub_10000 comes after sub_9999
+			return len(a) - len(b) // so that sub_10000 comes after sub_9999
 		}
 		return strings.Compare(a, b)
 	})
@@ -196,7 +196,7 @@ func (f *Folder) listFolders(folder string) ([]string, error) {
 	return names, nil
 }
 
-// Read reads a trajectory: one loop.
+// Read reads a trajectory, which describes one loop.
 func Read(file io.Reader) (*Loop, error) {
 	l := &Loop{Folder: "."}
 	if err := l.read(&Lines{}, file); err != nil {
@@ -226,8 +226,8 @@ func (l *Loop) read(lines *Lines, file io.Reader) error {
 }
 
 // NodeOf returns the name, in the events, of the sub-loop in the i-th folder. Loops that began at
-// the same time may be numbered in a different order than their folders. Their metadata then
-// contain the right number, below the name that l has there.
+// the same time may be numbered in a different order than their folders. In this case, the right
+// number is in the sub-loop's metadata, after the name of l.
 func (l *Loop) NodeOf(sub *Loop, i int, node string) string {
 	own, _ := l.Metadata.EnvironmentKwargs["node"].(string)
 	its, _ := sub.Metadata.EnvironmentKwargs["node"].(string)
@@ -240,8 +240,8 @@ func (l *Loop) NodeOf(sub *Loop, i int, node string) string {
 	return fmt.Sprintf("%s.%d", node, i+1)
 }
 
-// Events passes the events of all loops to take, and returns notes about unreadable lines. For a
-// record without events, the trajectories are the only source of facts.
+// Events passes the events of all loops to take, and returns notes about unreadable lines. If a
+// record has no events, only its trajectories describe the run.
 func (f *Folder) Events(take func(*ledger.Event)) (notes []string, err error) {
 	file, err := f.open(trajectory.EventsFile)
 	if errors.Is(err, os.ErrNotExist) {

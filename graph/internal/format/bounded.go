@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// stoppable is a reader that ends when its context does.
+// stoppable is a reader that fails once its context ends.
 type stoppable struct {
 	ctx context.Context
 	r   io.Reader
@@ -24,8 +24,8 @@ func (s stoppable) Read(p []byte) (int, error) {
 }
 
 // meter is a reader that gives a decoder at most maxRecord bytes for one record, plus what the
-// decoder has read ahead. So a decoder that collects a whole record in memory stops before it has
-// collected too much.
+// decoder has read ahead. So a decoder that collects a whole record in memory stops before it uses
+// too much memory.
 type meter struct {
 	r    io.Reader
 	left int
@@ -50,15 +50,15 @@ var errTooLong = fmt.Errorf("a record has more than %d bytes", maxRecord)
 // ErrTooLarge reports that a file exceeds its size limit.
 var ErrTooLarge = errors.New("the file is too large")
 
-// Archives inflate their contents: text by a factor of 3 to 30, a bomb by up to 1030.
+// Archives inflate when they are unpacked: text by a factor of 3 to 30, a bomb by up to 1030.
 const (
 	maxRatio  = 200
 	freeBytes = 64 << 20 // may be inflated regardless of the ratio
 )
 
-// Open returns the content of a file, inflated if it is gzip, up to limit bytes and until the
-// context ends. It also returns the first bytes of the content, up to 64 KiB. The errors of the
-// reader wrap [ErrTooLarge].
+// Open returns the content of a file, inflated if the file is in gzip format, up to limit bytes and
+// until the context ends. It also returns the first bytes of the content, up to 64 KiB. The errors
+// of the reader wrap [ErrTooLarge].
 func Open(ctx context.Context, file io.Reader, limit int64) (content io.Reader, head []byte, err error) {
 	packed := &counter{r: stoppable{ctx, file}}
 	in := bufio.NewReaderSize(packed, 1<<16)

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// The limits on a record. A graph that needs more contains documents, which belong in files.
+// These are the limits on a record. A graph that needs more contains documents, which belong in
+// files.
 const (
 	maxRecord     = 16 << 20 // bytes of a line, a row or an element
 	maxDepth      = 64       // maximum nesting of lists, maps and elements
@@ -18,14 +19,15 @@ const (
 	maxName       = 1024     // bytes of a label, a type or a property's name
 )
 
-// reading is the part that the readers of all formats share: options, and the way to the sink.
+// reading is the part that the readers of all formats share: the options, and the checks before the
+// sink.
 type reading struct {
 	Options
 	sink Sink
 	line int // the record's line
 }
 
-// node completes and checks a node, and passes it on.
+// node completes and checks a node, and passes it to the sink.
 func (r *reading) node(n Node) error {
 	if r.sink.Node == nil {
 		return nil
@@ -40,7 +42,7 @@ func (r *reading) node(n Node) error {
 	return r.sink.Node(n)
 }
 
-// edge completes and checks an edge, and passes it on.
+// edge completes and checks an edge, and passes it to the sink.
 func (r *reading) edge(e Edge) error {
 	if r.sink.Edge == nil {
 		return nil
@@ -64,7 +66,8 @@ func (r *reading) note(what string) {
 	}
 }
 
-// noteFile notes something that is neither a node nor an edge: once, even if a file is read twice.
+// noteFile adds a note about something other than a node or an edge: only once, even if a file is
+// read twice.
 func (r *reading) noteFile(what string) {
 	if r.sink.Node != nil {
 		r.note(what)
@@ -135,7 +138,7 @@ var (
 	errNUL     = errors.New("contains the character NUL: remove it")
 )
 
-// checkText refuses texts that some view or export of a graph cannot represent.
+// checkText refuses strings that some view or export of a graph cannot represent.
 func checkText(text string) error {
 	if !utf8.ValidString(text) {
 		return errNotUTF8

@@ -72,8 +72,9 @@ func TestNetworkx(t *testing.T) {
 	}
 }
 
-// simplify removes what networkx does not read from GraphML, lists and maps, what it writes as a
-// different text, carriage returns, and a second type of an edge: it drops the attribute label.
+// simplify removes the values that networkx does not keep: lists and maps, which it does not read
+// from GraphML; carriage returns, which it writes as different text; and a second type of an edge,
+// because it drops the attribute label.
 func simplify(c *collected) *collected {
 	for _, n := range c.nodes {
 		for name, value := range n.Properties {

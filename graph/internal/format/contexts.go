@@ -12,8 +12,8 @@ import (
 const (
 	freeContexts = 8 << 20
 	contextRatio = 64
-	copyCost     = 8    // bytes of a context are copied in the time of reading one
-	maxTerm      = 4096 // bytes of a text that is compared as a whole
+	copyCost     = 8    // bytes of a context that can be copied while one is read
+	maxTerm      = 4096 // bytes of a string that is compared as a whole
 	maxScoped    = 10_000
 )
 
@@ -24,25 +24,25 @@ var (
 )
 
 // contexts bounds the work that a JSON-LD document causes with its contexts. A parser reads the
-// context of a term again for each value of the term, and an object's own context copies those
-// around it. Where a document is malformed, contexts may count incorrectly, and the parser reports
-// the error.
+// context of a term again for each value of the term, and an object's own context copies the
+// contexts around it. In a malformed document, the count may be wrong, but the parser reports the
+// error.
 type contexts struct {
 	in   io.Reader
 	line int
 	read int64
 	work int64
 
-	text      []byte // the text being read, with escapes
+	text      []byte // the string being read, with escapes
 	isText    bool
 	isEscaped bool
 
-	last  string // the last complete text
+	last  string // the last complete string
 	key   string // the key of the value that begins
 	open  []container
 	sizes map[string]int64 // the sizes of scoped contexts, by term
 
-	isLate bool // a context that has another one comes after what it changes
+	isLate bool // a context with another one follows members that it affects
 }
 
 // container is an open object or list.
@@ -51,7 +51,7 @@ type container struct {
 	isList    bool
 	isContext bool  // it is a @context, or inside one
 	scopes    bool  // it is a @context within another
-	isFirst   bool  // no member came before it
+	isFirst   bool  // no member precedes it
 	members   int64 // so far
 	start     int64 // where it begins
 	known     int64 // the bytes of the contexts that apply in it
@@ -106,7 +106,8 @@ func (c *contexts) keep(b byte) {
 	}
 }
 
-// endText counts the uses of a term: as a key, or as a type. All long texts are the same term.
+// endText counts the uses of a term: as a key, or as a type. All long strings are treated as the
+// same term.
 func (c *contexts) endText() {
 	var text string
 	switch {

@@ -80,7 +80,7 @@ func (t *table) readHeader(in *bufio.Reader) (*csv.Reader, error) {
 	}
 
 	rows := csv.NewReader(in)
-	if t.Header == "" { // the header is read again, so that lines have their numbers
+	if t.Header == "" { // the header is read again, to keep line numbers right
 		rows = csv.NewReader(io.MultiReader(strings.NewReader(first), in))
 	}
 	rows.Comma, rows.FieldsPerRecord, rows.ReuseRecord = comma, len(header), true
@@ -91,7 +91,7 @@ func (t *table) readHeader(in *bufio.Reader) (*csv.Reader, error) {
 	return rows, err
 }
 
-// emit passes on a row.
+// emit passes on a row as a node or an edge.
 func (t *table) emit(row []string) error {
 	n := Node{Properties: map[string]any{}}
 	e := Edge{}
@@ -160,7 +160,7 @@ const (
 	kindJSON   kind = "json" // a list of GraphML
 )
 
-// kinds are the names of types. Dates and points stay texts.
+// kinds maps the names of types to kinds. Dates and points remain strings.
 var kinds = map[string]kind{
 	"int": kindInt, "integer": kindInt, "long": kindInt, "short": kindInt, "byte": kindInt,
 	"float": kindFloat, "double": kindFloat,
@@ -170,7 +170,7 @@ var kinds = map[string]kind{
 	"datetime": kindString, "localdatetime": kindString,
 }
 
-// parse returns the value of a text.
+// parse returns the value that a string represents.
 func (k kind) parse(text string) (any, error) {
 	switch k {
 	case kindString:
@@ -197,7 +197,7 @@ func (k kind) parse(text string) (any, error) {
 	return nil, fmt.Errorf("%q is not of the type %s", cutNumber(text), k)
 }
 
-// parseJSONValue decodes a list or a map from a text.
+// parseJSONValue decodes a list or a map from a string.
 func parseJSONValue(text string) (any, error) {
 	if isDeeper([]byte(text), maxDepth) {
 		return nil, fmt.Errorf("it has more than %d levels of lists and objects", maxDepth)

@@ -27,7 +27,7 @@ var roles = map[string]role{
 	"START_ID": edgeStart, "END_ID": edgeEnd, "TYPE": edgeType,
 }
 
-// column is a column of CSV: "age:int", "tags:string[]", "movieId:ID(Movie)", ":TYPE".
+// column is a CSV column: "age:int", "tags:string[]", "movieId:ID(Movie)", ":TYPE".
 type column struct {
 	name  string // the property's name; empty if the column is not a property
 	role  role
@@ -36,7 +36,8 @@ type column struct {
 	space string // the ID space; nodes in two spaces may have the same identifier
 }
 
-// inSpace returns the identifier of a node. Nodes in two spaces may have the same one.
+// inSpace returns the identifier of a node in the graph. In the file, nodes in two spaces may have
+// the same one.
 func (c column) inSpace(id string) string {
 	if c.space == "" {
 		return id
@@ -44,8 +45,8 @@ func (c column) inSpace(id string) string {
 	return c.space + "/" + id
 }
 
-// splitHeader splits the header at a separator. 0 means the separator that yields a column for
-// identifiers.
+// splitHeader splits the header at the separator comma. If comma is 0, it uses the separator that
+// yields a column for identifiers.
 func splitHeader(line string, comma rune) (rune, []string, error) {
 	commas := []rune{comma}
 	if comma == 0 {
@@ -108,8 +109,7 @@ func parseHeader(row []string) (columns []column, isEdges bool, err error) {
 	return columns, edges > 0, nil
 }
 
-// typed is a field of the header: name:type[](space){options}. Neo4j's options have no
-// meaning here.
+// typed is a field of the header: name:type[](space){options}. Neo4j's options are ignored.
 var typed = lazyregexp.New(`(?s)^(.*):([A-Za-z_]+)(\[\])?(?:\(([^()]*)\))?(?:\{[^{}]*\})?$`)
 
 // parseColumn parses a field of the header.

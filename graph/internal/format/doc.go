@@ -1,10 +1,10 @@
 // Package format reads and writes property graphs as files: JSON Lines, JSON documents, CSV in the
 // format of Neo4j's import, and GraphML.
 //
-// Files are hostile. A reader bounds the bytes of a record before it decodes them, holds one
-// record at a time, and ends at the first malformed record. The error gives the position of the
-// record and suggests a change. Where a format has a feature that property graphs lack, such as
-// the ports of GraphML, the reader calls [Sink.Note].
+// Files are not trusted. A reader bounds the bytes of a record before it decodes them, holds one
+// record at a time, and stops at the first malformed record. The error gives the position of the
+// record and suggests a change. Where a format has a feature that property graphs lack, such as the
+// ports of GraphML, the reader calls [Sink.Note].
 package format
 
 // Node is a node of a property graph. A property is a bool, an int64, a finite float64, a
@@ -25,8 +25,8 @@ type Edge struct {
 	Line       int
 }
 
-// Sink receives the records that a reader finds, in file order. An edge may come before its nodes.
-// A reader does not decode what it need not pass on: Node or Edge may be nil.
+// Sink receives the records that a reader finds, in file order. An edge may precede its nodes. Node
+// or Edge may be nil: a reader does not decode records for a nil function.
 type Sink struct {
 	Node func(Node) error
 	Edge func(Edge) error
@@ -35,11 +35,11 @@ type Sink struct {
 
 // Options configure how a file is read.
 type Options struct {
-	// Comma separates the fields of CSV. 0 means the comma, tab, semicolon or bar that occurs in
-	// the header.
+	// Comma separates the fields of CSV. If it is 0, the separator is the comma, tab, semicolon or
+	// bar that occurs in the header.
 	Comma rune
-	// ListComma separates the labels and the elements of lists in CSV. 0 means a
-	// semicolon, or a bar if fields are separated by semicolons.
+	// ListComma separates the labels and the elements of lists in CSV. If it is 0, the separator is
+	// a semicolon, or a bar if fields are separated by semicolons.
 	ListComma rune
 	// Header is the first row for a CSV file without one.
 	Header string
@@ -53,7 +53,7 @@ type Options struct {
 // same type.
 const UntypedEdge = "RELATED"
 
-// Source provides a graph to writers: each function passes on all nodes or edges, and ends at the
+// Source provides a graph to writers: each function passes on all nodes or edges, and stops at the
 // first error. Some writers iterate twice.
 type Source struct {
 	Nodes func(func(Node) error) error

@@ -16,7 +16,7 @@ import (
 // Format is a format of files.
 type Format string
 
-// The formats. The first six are RDF.
+// These are the formats. The first six are RDF.
 const (
 	Turtle    Format = "turtle"
 	NTriples  Format = "ntriples"
@@ -25,12 +25,13 @@ const (
 	RDFXML    Format = "rdfxml"
 	JSONLD    Format = "jsonld"
 	JSONLines Format = "jsonl"
-	JSON      Format = "json" // a list of records, or nodes and edges as networkx writes them
+	JSON      Format = "json" // a list of records, or nodes and edges as in networkx
 	CSV       Format = "csv"
 	GraphML   Format = "graphml"
 )
 
-// extensions maps the ends of file names to formats. An ambiguous format depends on the content.
+// extensions maps the extensions of file names to formats. If the extension is ambiguous, the
+// content determines the format.
 var extensions = map[string]Format{
 	".ttl": Turtle, ".turtle": Turtle, ".n3": Turtle,
 	".nt": NTriples, ".ntriples": NTriples,
@@ -43,11 +44,11 @@ var extensions = map[string]Format{
 
 const inDoubt Format = ""
 
-// Known lists the formats for errors.
+// Known lists the formats for error messages.
 const Known = "Turtle (.ttl), N-Triples (.nt), TriG (.trig), N-Quads (.nq), RDF/XML (.rdf, .owl), JSON-LD (.jsonld), " +
 	"JSON Lines (.jsonl), JSON (.json), CSV of Neo4j's import (.csv, .tsv), GraphML (.graphml), each also as .gz"
 
-// Parse returns the format with a name that people use.
+// Parse returns the format with the given name or file extension.
 func Parse(name string) (Format, error) {
 	name = strings.ToLower(name)
 	if f, ok := extensions["."+name]; ok && f != inDoubt {
@@ -80,7 +81,7 @@ func IsKnownName(name string) bool {
 	return ok
 }
 
-// extension returns the end of a name in lower case, without .gz.
+// extension returns the extension of a name in lower case, ignoring .gz.
 func extension(name string) string {
 	return filepath.Ext(strings.TrimSuffix(strings.ToLower(name), ".gz"))
 }
@@ -120,7 +121,7 @@ var (
 	nodeList   = lazyregexp.New(`"(nodes|links|edges|rels)"\s*:\s*\[`)
 )
 
-// startsWithIRI reports whether a text begins as N-Triples does.
+// startsWithIRI reports whether text begins like N-Triples.
 func startsWithIRI(head []byte) bool { return iri.Match(head) }
 
 // detectXML distinguishes documents by their first element.
@@ -139,7 +140,7 @@ func detectXML(head []byte) (Format, error) {
 	return "", errors.New("the XML document is neither GraphML nor RDF/XML: convert it to one of " + Known)
 }
 
-// detectJSON distinguishes JSON-LD, JSON Lines and a document.
+// detectJSON distinguishes JSON-LD, JSON Lines and a JSON document.
 func detectJSON(head []byte) Format {
 	line, _, more := bytes.Cut(head, []byte("\n"))
 	switch {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 // collected is a graph in memory.
@@ -109,6 +111,7 @@ func TestFilesAreRead(t *testing.T) {
 }
 
 func TestBadFilesAreErrors(t *testing.T) {
+	skip.UnderRace(t)
 	long := strings.Repeat("x", 17<<20)
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
 	many := func(n int) string {
@@ -216,6 +219,7 @@ func pack(t *testing.T, text []byte) []byte {
 }
 
 func TestPackedFilesAreBounded(t *testing.T) {
+	skip.UnderRace(t)
 	line := []byte(`{"id":"a"}` + "\n")
 	for name, c := range map[string]struct {
 		packed []byte
@@ -259,8 +263,8 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheSinkNameTheirPlace covers what a graph refuses, such as a second node with the
-// same identifier.
+// TestErrorsOfTheSinkNameTheirPlace checks errors from the graph, such as that for a second node
+// with the same identifier.
 func TestErrorsOfTheSinkNameTheirPlace(t *testing.T) {
 	full := errors.New("full")
 	for f, text := range map[Format]string{
@@ -287,7 +291,7 @@ func TestFormatsAreDetected(t *testing.T) {
 		{"a.owl", "@prefix : <http://x/> .", Turtle, ""},
 		{"a.owl", "<?xml version='1.0'?>\n<Ontology xmlns='x'>", "", "OWL/XML"},
 		{"a.owl", "Prefix(:=<http://x/>)", "", "functional"},
-		{"a.xml", "<!-- <RDF> --><graphml>", RDFXML, ""}, // the document then decides
+		{"a.xml", "<!-- <RDF> --><graphml>", RDFXML, ""}, // the document then determines the format
 		{"a.xml", "<html><body>", "", "neither GraphML nor RDF/XML"},
 		{"a.json", `{"@context": {}, "@id": "x"}`, JSONLD, ""},
 		{"a.json", `{"nodes": [], "links": []}`, JSON, ""},

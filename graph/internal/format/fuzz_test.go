@@ -28,8 +28,8 @@ func addFiles(f *testing.F, ends ...string) {
 	}
 }
 
-// fuzzFormat reads texts of a format. A graph that can be read is written as JSON Lines, JSON and
-// GraphML, and read again as the same graph.
+// fuzzFormat reads documents of a format. A graph that can be read is written as JSON Lines, JSON
+// and GraphML, and must be the same when it is read again.
 func fuzzFormat(f *testing.F, format Format) {
 	f.Helper()
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -60,7 +60,7 @@ func checkRoundTrip(t *testing.T, f Format, c *collected) {
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", f, err, out.Bytes())
 	}
-	if len(notes) > 0 { // a different graph, as announced
+	if len(notes) > 0 { // a different graph, as the notes report
 		return
 	}
 
@@ -104,7 +104,7 @@ func FuzzDetect(f *testing.F) {
 	})
 }
 
-// FuzzNesting reads RDF texts, which must stay unchanged.
+// FuzzNesting reads RDF documents, which must remain unchanged.
 func FuzzNesting(f *testing.F) {
 	for i, text := range []string{
 		`:a :b """x"y\"(""" , [ :c ( 1 ) ] # (`, `{"@id": "a", "b": ["\"{"]}`,

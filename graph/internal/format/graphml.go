@@ -16,7 +16,7 @@ type graphML struct {
 	keys  map[string]*graphKey // by identifier
 
 	depth int
-	// open are the nodes and edges that have not ended yet, outermost first.
+	// open contains the nodes and edges that have not ended yet, outermost first.
 	open       []*element
 	undirected []bool // the default of each open graph
 	key        *graphKey
@@ -28,7 +28,7 @@ type graphKey struct {
 	id, name string
 	of       string // node, edge or all; others are ignored
 	kind     kind
-	drawing  bool    // the data is yEd's drawing, not a value
+	drawing  bool    // the data describes a drawing by yEd, not a value
 	fallback *string // the default
 }
 
@@ -232,7 +232,7 @@ func (g *graphML) end(name string) error {
 	return nil
 }
 
-// set sets a property. Empty data that is not text is not a value.
+// set sets a property. Empty data of a type other than string is not a value.
 func (e *element) set(d *data) error {
 	text := d.text.String()
 	if d.key.drawing {
@@ -314,7 +314,7 @@ func splitLabels(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ':' })
 }
 
-// labelsOf returns the labels in data: a text, or a JSON list.
+// labelsOf returns the labels in data: a string, or a JSON list.
 func labelsOf(value any) ([]string, error) {
 	if text, ok := value.(string); ok {
 		if !strings.HasPrefix(text, "[") {

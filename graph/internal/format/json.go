@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// readJSONLines reads one record per line, see object. Empty lines are skipped.
+// readJSONLines reads one record per line: see object. It skips empty lines.
 func (r *reading) readJSONLines(in io.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), maxRecord)
@@ -51,7 +51,7 @@ type document struct {
 	multigraph bool
 }
 
-// lists are the keys of a document's lists, with the functions that pass on their elements.
+// lists maps the keys of a document's lists to the functions that pass on their elements.
 var lists = map[string]func(*reading, object) error{
 	"nodes":         (*reading).emitNode,
 	"links":         (*reading).emitEdge,

@@ -15,7 +15,7 @@ const maxNesting = 1000
 // a namespace, and a parser searches all of them for each name.
 const maxAttributes = 1000
 
-// DocumentError reports that an RDF document is refused.
+// DocumentError is the reason why an RDF document was refused.
 type DocumentError struct {
 	Line   int
 	Reason error
@@ -35,7 +35,7 @@ var (
 )
 
 // GuardRDF returns a reader of RDF that fails where a parser would take quadratic time, expand or
-// fetch something, or miss the end of a document.
+// fetch something, or miss a premature end of the document.
 func GuardRDF(f Format, in io.Reader) (io.Reader, error) {
 	if f == RDFXML {
 		var err error
@@ -50,9 +50,9 @@ func GuardRDF(f Format, in io.Reader) (io.Reader, error) {
 	return in, nil
 }
 
-// boundNesting returns a reader of an RDF format that fails where too many brackets or elements
-// are open. In RDF/XML, the end of the document within an element also fails, since the parser
-// does not notice it.
+// boundNesting returns a reader of an RDF format that fails where too many brackets or elements are
+// open. In RDF/XML, it also fails if the document ends within an element, because the parser does
+// not detect this.
 func boundNesting(f Format, in io.Reader) io.Reader {
 	switch f {
 	case Turtle, TriG:
@@ -66,8 +66,8 @@ func boundNesting(f Format, in io.Reader) io.Reader {
 	}
 }
 
-// nesting counts open brackets or elements. It recognises texts, IRIs and comments. Where a
-// document is malformed, it may count incorrectly, and the parser reports the error.
+// nesting counts open brackets or elements. It recognises strings, IRIs and comments. In a
+// malformed document, the count may be wrong, but the parser reports the error.
 type nesting struct {
 	in    io.Reader
 	scan  func(n *nesting, c byte)
@@ -77,14 +77,14 @@ type nesting struct {
 
 	inside  token
 	quote   byte
-	quotes  int    // consecutive ones read so far
-	escaped bool   // the next byte is part of a text or a name
+	quotes  int    // consecutive quotes just read
+	escaped bool   // the next byte is part of a string or a name
 	subset  bool   // a bracket of a document type is open
 	recent  []byte // the last bytes of a token of XML
 
 	attributes int   // attributes of the current tag and all open elements
 	around     int   // only those of the open elements
-	outside    []int // for each open element, those of the elements around it
+	outside    []int // for each open element, the attributes of the elements around it
 }
 
 // token is the kind of token to which a byte belongs.
@@ -93,8 +93,8 @@ type token int
 const (
 	noToken token = iota
 	anIRI
-	aComment // in XML also a processing instruction, a section CDATA and a document type
-	aQuote   // one or two quotes, which may begin a long text
+	aComment // in XML also a processing instruction, a CDATA section or a document type
+	aQuote   // one or two quotes, which may begin a long string
 	aText
 	aLongText
 	aTag
@@ -158,7 +158,7 @@ func scanTurtle(n *nesting, c byte) {
 			return
 		}
 		n.inside = aText
-		if n.quotes == 2 { // an empty text has ended
+		if n.quotes == 2 { // an empty string has ended
 			n.inside = noToken
 		}
 	}
@@ -255,7 +255,7 @@ func (n *nesting) scanTag(c byte) {
 	}
 }
 
-// close ends the innermost element, with its attributes.
+// close ends the innermost element, and removes its attributes.
 func (n *nesting) close() {
 	if n.depth == 0 {
 		return
@@ -265,7 +265,7 @@ func (n *nesting) close() {
 	n.attributes = n.around
 }
 
-// remember keeps the first eight bytes of a token and its last three.
+// remember keeps the first eight and the last three bytes of a token.
 func (n *nesting) remember(c byte) {
 	const most = 11
 	if len(n.recent) == most {
@@ -287,5 +287,5 @@ func (n *nesting) endsComment() bool {
 		return bytes.HasSuffix(t, []byte("]]>"))
 	}
 
-	return !n.subset // a document type, which has no brackets or has closed them
+	return !n.subset // a document type without brackets, or with closed ones
 }

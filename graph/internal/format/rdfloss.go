@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// NotInRDF returns what RDF cannot represent in a property graph, and which names it changes.
+// NotInRDF returns notes about the parts of a property graph that RDF cannot represent, and about
+// the names that it changes.
 func NotInRDF(from Source) (notes []string, err error) {
 	ofEdges, nested, renamed := names{}, names{}, names{}
 	err = from.Nodes(func(n Node) error {
@@ -88,13 +89,13 @@ func isClassRenamed(label string) bool {
 	return strings.ContainsAny(label, "_- ") || unicode.ToUpper(first) != first
 }
 
-// isShouted reports whether a type has no lower-case letters: property_name in
-// graph/engine/src/names.rs then names its property differently.
+// isShouted reports whether a type has upper-case but no lower-case letters: property_name in
+// graph/engine/src/names.rs names the property of such a type differently.
 func isShouted(name string) bool {
 	return strings.ContainsFunc(name, unicode.IsUpper) && !strings.ContainsFunc(name, unicode.IsLower)
 }
 
-// isNested reports whether a value is more than a literal or a list of them.
+// isNested reports whether a value is not a literal or a list of literals.
 func isNested(value any) bool {
 	list, isList := value.([]any)
 	if !isList {

@@ -62,7 +62,7 @@ func parseObject(text []byte) (object, error) {
 
 const exampleLine = `{"id": "a", "labels": ["Person"]} or {"from": "a", "to": "b", "type": "KNOWS"}`
 
-// isDeeper reports whether brackets are nested deeper than the given levels. It only looks at the
+// isDeeper reports whether brackets are nested deeper than the given levels. It examines only the
 // bytes, so that no decoder has to build the value first.
 func isDeeper(text []byte, levels int) bool {
 	depth, quoted := 0, false
@@ -151,7 +151,7 @@ func (o object) isEdge() bool {
 	return has(fromKeys) && has(toKeys)
 }
 
-// emit passes on a record.
+// emit passes a record on as a node or an edge.
 func (r *reading) emit(o object) error {
 	if o.isEdge() {
 		return r.emitEdge(o)
@@ -171,7 +171,7 @@ func (r *reading) emitNode(o object) error {
 		return fmt.Errorf(`a node needs an "id" and an edge "from" and "to", as in %s`, exampleLine)
 	}
 
-	// Besides "labels", an additional "type" is a property.
+	// If there are "labels", "type" is a property.
 	_, labelled := o["labels"]
 	n := Node{ID: id}
 	if labelled {
@@ -247,7 +247,7 @@ func (o object) takeID(keys ...string) (string, error) {
 			return v, nil
 		case int64:
 			return strconv.FormatInt(v, 10), nil
-		case float64, []any: // Python's tuples are nodes, too
+		case float64, []any: // nodes may be Python tuples
 			return string(appendValue(nil, v)), nil
 		}
 		return "", fmt.Errorf("the value of %q is not an identifier: write a text or a number", key)
@@ -256,7 +256,7 @@ func (o object) takeID(keys ...string) (string, error) {
 	return "", nil
 }
 
-// takeLabels removes a text or a list of texts.
+// takeLabels removes a string or a list of strings, and returns it as a list.
 func (o object) takeLabels(key string) ([]string, error) {
 	value := o[key]
 	delete(o, key)
@@ -280,7 +280,8 @@ func (o object) takeLabels(key string) ([]string, error) {
 	return nil, fmt.Errorf("the value of %q is neither a text nor a list of texts", key)
 }
 
-// takeProperties returns the rest: the object "properties", and all other keys.
+// takeProperties returns the remaining members: those of the object "properties", and all other
+// keys.
 func (o object) takeProperties() (map[string]any, error) {
 	nested, ok := o["properties"].(map[string]any)
 	if ok {

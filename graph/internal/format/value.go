@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// appendValue appends the JSON of a property. A float64 has a point or an exponent, so that
-// readers recognise it.
+// appendValue appends the JSON of a property. A float64 has a point or an exponent, so that readers
+// recognise it as a float.
 func appendValue(b []byte, value any) []byte {
 	switch v := value.(type) {
 	case nil:

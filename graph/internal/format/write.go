@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// Write writes a property graph as JSON Lines, JSON or GraphML. It returns what the format could
-// not represent; JSON Lines and JSON represent everything. CSV needs two files: see [WriteCSV].
+// Write writes a property graph as JSON Lines, JSON or GraphML. The notes describe the parts that
+// the format cannot represent; JSON Lines and JSON represent everything. CSV needs two files: see
+// [WriteCSV].
 func Write(f Format, out io.Writer, from Source) (notes []string, err error) {
 	w := &writing{out: bufio.NewWriterSize(out, 1<<16), from: from}
 	switch f {
@@ -38,12 +39,12 @@ type writing struct {
 
 func (w *writing) append(text string) { w.buf = append(w.buf, text...) }
 
-// quote appends a text as JSON, after some other text.
+// quote appends before unchanged, and then text as a JSON string.
 func (w *writing) quote(before, text string) {
 	w.buf = appendString(append(w.buf, before...), text)
 }
 
-// line writes what was appended, and an end of line.
+// line writes the appended bytes and a line end.
 func (w *writing) line() error {
 	w.buf = append(w.buf, '\n')
 	_, err := w.out.Write(w.buf)
@@ -51,14 +52,14 @@ func (w *writing) line() error {
 	return err
 }
 
-// note notes something once.
+// note adds a note unless it exists already.
 func (w *writing) note(what string) {
 	if !slices.Contains(w.notes, what) {
 		w.notes = append(w.notes, what)
 	}
 }
 
-// writeJSONLines writes records as Neo4j's export does.
+// writeJSONLines writes records in the format of Neo4j's export.
 func (w *writing) writeJSONLines() error {
 	err := w.from.Nodes(func(n Node) error {
 		w.quote(`{"type":"node","id":`, n.ID)
@@ -88,8 +89,8 @@ func (w *writing) writeJSONLines() error {
 	})
 }
 
-// writeJSON writes a document as networkx's node_link_data does. If a property's name is taken,
-// all properties of the record go into its object "properties".
+// writeJSON writes a document in the format of networkx's node_link_data. If a property's name is
+// taken, all properties of the record go into its object "properties".
 func (w *writing) writeJSON() error {
 	w.append(`{"directed":true,"multigraph":true,"graph":{},"nodes":[`)
 	comma := ""
@@ -161,7 +162,7 @@ func (w *writing) appendMembers(properties map[string]any, taken ...string) {
 	w.append("}")
 }
 
-// appendStrings appends a list of texts.
+// appendStrings appends a list of strings.
 func appendStrings(b []byte, all []string) []byte {
 	b = append(b, '[')
 	for i, text := range all {

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// WriteCSV writes two files in the format of Neo4j's import. It returns what they could not
-// represent: a property with several types and a map become texts, and an empty text is omitted.
+// WriteCSV writes two files in the format of Neo4j's import. The notes describe the values that it
+// cannot represent: a property with several types and a map become strings, and an empty string is
+// omitted.
 func WriteCSV(nodes, edges io.Writer, from Source) (notes []string, err error) {
 	w := &csvWriting{notes: map[string]bool{}}
 	if err := w.writeNodes(nodes, from); err != nil {
@@ -106,7 +107,7 @@ func (w *csvWriting) collect(columns map[string]csvColumn, properties map[string
 
 func isNumber(k kind) bool { return k == kindInt || k == kindFloat }
 
-// columnOf returns the type of a value. A list is one if CSV can separate its elements.
+// columnOf returns the type of a value. The type is a list if CSV can separate the elements.
 func columnOf(value any) csvColumn {
 	list, ok := value.([]any)
 	if !ok {
@@ -169,7 +170,7 @@ func (w *csvWriting) appendFields(
 	return row
 }
 
-// fieldOf returns a value as text: a text unchanged, anything else as JSON.
+// fieldOf returns a value as text: a string unchanged, anything else as JSON.
 func fieldOf(value any) string {
 	if text, ok := value.(string); ok {
 		return text

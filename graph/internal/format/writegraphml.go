@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// writeGraphML writes a file that networkx, Gephi, yEd and Neo4j read. Keys come first, so it
-// iterates over the graph twice. Lists and maps are JSON, as Neo4j writes lists.
+// writeGraphML writes a file that networkx, Gephi, yEd and Neo4j read. Keys come first in the file,
+// so it iterates over the graph twice. Lists and maps are written as JSON, like lists in Neo4j's
+// files.
 func (w *writing) writeGraphML() error {
 	k, err := w.collectKeys()
 	if err != nil {
@@ -54,7 +55,7 @@ func (w *writing) writeGraphML() error {
 	return w.line()
 }
 
-// keySet are the keys of a graph: identifiers by element, name and type.
+// keySet contains the keys of a graph: identifiers by element, name and type.
 type keySet map[keyOf]string
 
 type keyOf struct {
@@ -116,7 +117,7 @@ func kindOf(value any) kind {
 	return kindJSON
 }
 
-// attributeTypes are GraphML's types.
+// attributeTypes maps kinds to GraphML's types.
 var attributeTypes = map[kind]string{
 	kindBool: "boolean", kindInt: "long", kindFloat: "double", kindString: "string", kindJSON: "string",
 }
@@ -136,7 +137,7 @@ func (w *writing) appendKeys(k keySet) {
 	}
 }
 
-// freeName renames properties that readers would take for labels.
+// freeName renames properties that readers would interpret as labels.
 func (w *writing) freeName(key keyOf) string {
 	if key.element == "node" && key.name == "labels" || key.element == "edge" && key.name == "label" {
 		name := key.name + "_"
@@ -181,7 +182,7 @@ func isControl(c rune) bool {
 	return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0xFFFE || c == 0xFFFF
 }
 
-// joinLabels writes labels as Neo4j does, ":Person:User", or as JSON if one contains a colon.
+// joinLabels returns labels in Neo4j's form, ":Person:User", or as JSON if one contains a colon.
 func joinLabels(labels []string) string {
 	for _, label := range labels {
 		if strings.Contains(label, ":") || strings.HasPrefix(label, "[") {

@@ -14,8 +14,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// encodings are the supported encodings of XML documents besides UTF-8. ASCII is a subset of
-// Latin-1.
+// encodings contains the supported encodings of XML documents in addition to UTF-8. ASCII is a
+// subset of Latin-1.
 var encodings = map[string]encoding.Encoding{
 	"us-ascii": charmap.ISO8859_1, "ascii": charmap.ISO8859_1, "iso-8859-1": charmap.ISO8859_1,
 	"iso-8859-15": charmap.ISO8859_15, "windows-1252": charmap.Windows1252,
@@ -35,8 +35,8 @@ func newXMLDecoder(in io.Reader) *xml.Decoder {
 	return dec
 }
 
-// The entities that a document may declare: abbreviations of IRIs, which ontology editors write.
-// None may refer to another, so that none can grow.
+// A document may declare entities within these limits: abbreviations of IRIs, which ontology
+// editors write. No entity may refer to another, so that none can grow.
 const (
 	maxEntities = 256
 	maxEntity   = 512 // bytes
@@ -55,7 +55,7 @@ func readDoctype(directive []byte, mayDeclare bool) (map[string]string, error) {
 	}
 	open := bytes.IndexByte(directive, '[')
 	if open < 0 {
-		return nil, nil // names a type, which no parser here fetches
+		return nil, nil // names a type, which our parsers do not fetch
 	}
 	if !mayDeclare {
 		return nil, errors.New("it declares entities: remove the DOCTYPE")

@@ -18,7 +18,7 @@ import (
 type Characters struct {
 	// File contains the characters, little-endian, from its beginning, followed by a NUL character.
 	// It is a copy without a name, so no one else can write to it or shorten it: see
-	// LinkCharacters. It closes when nothing refers to it.
+	// LinkCharacters. It is closed when nothing refers to it.
 	File *os.File
 	// Length is the number of characters.
 	Length int64
@@ -82,8 +82,8 @@ func (t *Text) LinkCharacters(
 	return c, nil
 }
 
-// forgetCharacters makes the next call of Characters write another copy. Guests that have mapped
-// the old copy keep it.
+// forgetCharacters makes the next call to Characters write a new copy. Guests that have mapped the
+// old copy keep it.
 func (t *Text) forgetCharacters(ctx context.Context, c *Characters) error {
 	if err := t.lock(ctx); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (t *Text) makeCharacters(ctx context.Context, x *index, limit int64) (*Char
 	err = t.writeCharacters(ctx, x, c)
 	if err != nil {
 		err = fmt.Errorf("cannot keep %q in a temporary file: %w", t.name, err)
-	} else if t.file != nil { // a text that changed while being copied is neither the old one nor the new one
+	} else if t.file != nil { // a text that changed during the copy is a mixture of old and new
 		var now fs.FileInfo
 		if now, err = t.file.Stat(); err == nil {
 			err = t.compare(now)
@@ -143,7 +143,7 @@ func (t *Text) makeCharacters(ctx context.Context, x *index, limit int64) (*Char
 }
 
 // kept is the total size of this process's copies, in bytes. In a directory with many files, each
-// copy is small, but all of them together may fill a disk.
+// copy is small, but together they may fill a disk.
 var kept atomic.Int64
 
 func (c *Characters) fileSize() int64 { return c.Size() + c.Width }
@@ -215,8 +215,9 @@ func (t *Text) writeCharacters(ctx context.Context, x *index, c *Characters) err
 		buffer := make([]byte, piece*c.Width)
 		for lo < hi {
 			end := nextBoundary(t.data, min(lo+piece, hi))
-			// The bytes are copied in any case: a system call that reaches the end of a truncated
-			// file returns an uninformative error.
+			// Even bytes that need no encoding are copied first: if the file was truncated, the copy
+			// faults, which becomes ErrChanged. A write from the mapping would return an
+			// uninformative error.
 			n := encodeCharacters(buffer, t.data[lo:end], c)
 			if _, err := c.File.WriteAt(buffer[:n], at); err != nil {
 				return err

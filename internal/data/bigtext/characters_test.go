@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestCharacters compares the form with the result of a plain decoder, across boundaries of pieces
-// and chunks.
+// TestCharacters compares the stored characters with the result of a plain decoder, across
+// boundaries of pieces and chunks.
 func TestCharacters(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
@@ -99,8 +99,8 @@ func TestCharactersOfAFileThatChanges(t *testing.T) {
 	}
 }
 
-// TestLinkCharacters: successive and simultaneous sessions find the same characters, and cannot
-// write to them.
+// TestLinkCharacters checks that successive and concurrent sessions find the same characters and
+// cannot write to them.
 func TestLinkCharacters(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has links to files without a name")
@@ -159,7 +159,8 @@ func TestLinkCharacters(t *testing.T) {
 	}
 }
 
-// TestCopiesShareHalfOfTheSpace: all existing copies of a process count together.
+// TestCopiesShareHalfOfTheSpace checks that the bound applies to the total size of a process's
+// copies.
 func TestCopiesShareHalfOfTheSpace(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("the free space is not known")

@@ -25,7 +25,7 @@ type classes struct {
 	other   uint16
 }
 
-// Properties of the characters around a position, as tested by assertions.
+// Assertions test these properties of the characters around a position.
 const (
 	seenWord    uint8 = 1 << iota // [0-9A-Za-z_]
 	seenNewline                   // \n
@@ -250,8 +250,8 @@ func (c *classes) at(data []byte, p, hi int64) (class int, width int64) {
 	return int(c.of(r)), int64(w)
 }
 
-// before returns what assertions see before p, in a range that starts at lo. It reads only one
-// byte: assertions see only ASCII.
+// before returns the properties that assertions test before p, in a range that starts at lo. It
+// reads only one byte, because assertions distinguish only ASCII characters.
 func before(data []byte, lo, p int64) uint8 {
 	switch {
 	case p <= lo:

@@ -70,8 +70,8 @@ func (t *Text) Original() *Text {
 	return t
 }
 
-// MarkBinary records that the bytes of the text are not decoded, and their apparent kind. Call it
-// before the text is used.
+// MarkBinary records that the bytes of the text are not decoded, and records their apparent kind.
+// Call it before the text is used.
 func (t *Text) MarkBinary(kind Kind) { t.kind, t.binary = kind, true }
 
 // Section is a page, a sheet, a message or a similar part of a document. It ends where the next one

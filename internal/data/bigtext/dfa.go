@@ -6,10 +6,10 @@ import (
 	"regexp/syntax"
 )
 
-// A dfa is the program as an automaton with states that are built when first reached, after R. Cox,
-// "Regular Expression Matching in the Wild" (2010), section "Run DFA". A state is the ordered list
-// of the instructions that the threads of a backtracking match would be at, the preferred first;
-// the list ends with loop while no match has been found, which starts another thread at each
+// A dfa represents the program as an automaton whose states are built when first reached, after R.
+// Cox, "Regular Expression Matching in the Wild" (2010), section "Run DFA". A state is the ordered
+// list of the instructions that the threads of a backtracking match would be at, the preferred
+// first; the list ends with loop while no match has been found, which starts another thread at each
 // character. Processing the list in order and dropping everything after a match yields the leftmost
 // match, and among those the one that Perl prefers; it yields the end of the match, not its
 // beginning.
@@ -36,11 +36,11 @@ type dfa struct {
 	listBuf []uint32
 }
 
-// dstate is a state: a list, and what assertions of the next step need to know.
+// dstate is a state: a list, and the information that assertions in the next step need.
 type dstate struct {
 	list    []uint32
 	before  uint8
-	noEmpty bool // a match that ends here does not count (see Regexp's iteration)
+	noEmpty bool // a match that ends here is ignored (see Regexp's iteration)
 }
 
 // loop in a list stands for the program's beginning at each further character.
@@ -50,7 +50,7 @@ const loop = 1<<32 - 1
 const (
 	transUnknown uint32 = 1 << 31 // not computed yet
 	transMatch   uint32 = 1 << 30 // a match ended before the character
-	transDead    uint32 = 1 << 29 // no thread is left
+	transDead    uint32 = 1 << 29 // no thread remains
 	transStart   uint32 = 1 << 28 // the next state contains only loop
 	transFlags          = transUnknown | transMatch | transDead | transStart
 )
@@ -255,8 +255,8 @@ func (re *Regexp) plain(pc uint32) uint32 {
 	}
 }
 
-// sparse is a set of small numbers with a constant time clear (Briggs and
-// Torczon, "An efficient representation for sparse sets", 1993).
+// sparse is a set of small numbers with a constant-time clear (Briggs and Torczon, "An efficient
+// representation for sparse sets", 1993).
 type sparse struct {
 	dense, at []uint32
 }
@@ -265,7 +265,7 @@ func (s *sparse) init(n int) { s.dense, s.at = make([]uint32, 0, n), make([]uint
 
 func (s *sparse) clear() { s.dense = s.dense[:0] }
 
-// add reports whether v was not in the set yet.
+// add adds v and reports whether it was new.
 func (s *sparse) add(v uint32) bool {
 	if i := s.at[v]; int(i) < len(s.dense) && s.dense[i] == v {
 		return false

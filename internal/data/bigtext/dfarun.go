@@ -19,7 +19,7 @@ const decode = 1<<16 - 1
 type byteTable [256]uint16
 
 // table returns the byte table for valid UTF-8 texts, or for all texts. In a valid text in which
-// all characters above ASCII are of one class, the first byte of such a character stands for the
+// all characters above ASCII are of one class, the first byte of such a character represents the
 // character and the others change nothing, so no decoding is needed.
 func (re *Regexp) table(valid bool) *byteTable {
 	t := &byteTable{}
@@ -69,7 +69,7 @@ func (f *dfaFind) start(from, stop int64, noEmpty bool) {
 func (f *dfaFind) finish(ctx context.Context) error {
 	stop := f.stop
 	for f.p < stop && !f.dead {
-		// Most searches are no longer than a check of the context.
+		// Most searches take no longer than a check of the context.
 		if f.d.budget <= 0 || f.d.misses >= maxMisses {
 			f.d.budget, f.d.misses = searchStep, 0
 			if err := ctx.Err(); err != nil {
@@ -108,7 +108,7 @@ func (d *dfa) move(s uint32, k int) uint32 {
 	return d.step(s, k)
 }
 
-// run continues to hi, or until no thread is left or many transitions were computed.
+// run advances to hi, or until no thread remains or maxMisses transitions were computed.
 func (f *dfaFind) run(hi int64) {
 	for f.p < hi && !f.dead && f.d.misses < maxMisses {
 		if k, w := f.fast(hi); w > 0 {
@@ -117,8 +117,8 @@ func (f *dfaFind) run(hi int64) {
 	}
 }
 
-// fast makes transitions up to hi, or up to one that needs more than a table; it does not make that
-// one, but returns its class k and its width w in bytes.
+// fast makes transitions up to hi, or up to the first one that needs more than a table; it does not
+// make that transition, but returns its class k and its width w in bytes.
 func (f *dfaFind) fast(hi int64) (k int, w int64) {
 	data, table, trans := f.r.data[:f.r.hi], f.t, f.d.trans
 	p, s := f.p, f.s
@@ -166,7 +166,7 @@ func (f *dfaFind) slow(k int, w, hi int64) {
 // only loop.
 func (f *dfaFind) skip(hi int64) {
 	if f.r.skipHole != nil && !f.d.re.start.may[0] && f.p < hi {
-		f.p = min(f.stop, f.r.skipHole(f.p)) // a hole is not read: it is all NUL
+		f.p = min(f.stop, f.r.skipHole(f.p)) // a hole contains only NULs, so it is not read
 		f.begin = f.p
 	}
 	if f.p < hi {

@@ -14,7 +14,7 @@ import (
 
 const (
 	maxEntries = 1_000_000 // in a directory of texts, including subdirectories
-	maxOpen    = 64        // texts of a directory open at once
+	maxOpen    = 64        // open texts of a directory
 	readBatch  = 1024
 	maxCopied  = 64 << 10 // bytes of a file that is read, because mapping would take longer
 )
@@ -41,8 +41,8 @@ type Dir struct {
 type Selection struct {
 	// Enter is called before the entries of a directory below root are read.
 	Enter func(root *os.Root, dir string) error
-	// Skip returns the reason why a file, or a directory with all of its content, is left out;
-	// empty means that it is not.
+	// Skip returns the reason why a file, or a directory with all of its content, is left out; it
+	// is empty if the entry is included.
 	Skip func(name string, isDir bool) (reason string)
 	// Load converts the bytes of a file to its text. It takes ownership of the bytes.
 	Load func(ctx context.Context, bytes *Text) (*Text, error)
@@ -124,7 +124,7 @@ func (d *Dir) walk(dirs []string, limit int) error {
 }
 
 // list adds the files of dir to d and its directories to dirs; n is the number of its entries. It
-// reads few more than left entries.
+// reads only slightly more than left entries.
 func (d *Dir) list(dir string, dirs []string, left int) (more []string, n int, err error) {
 	if d.chosen.Enter != nil {
 		if err := d.chosen.Enter(d.root, dir); err != nil {
@@ -160,7 +160,7 @@ func (d *Dir) list(dir string, dirs []string, left int) (more []string, n int, e
 	return dirs, n, nil
 }
 
-// skip reports whether an entry is left out, and then counts it.
+// skip reports whether an entry is left out, and counts it if so.
 func (d *Dir) skip(name string, isDir bool) bool {
 	if d.chosen.Skip == nil {
 		return false
@@ -228,7 +228,7 @@ func (d *Dir) Open(name string) (fs.File, error) {
 
 // Text returns the text of the file name, one of Names. The directory owns the text, and closes the
 // least recently opened one when more than 64 are open. So do not keep a text; request it again.
-// Calls under way complete normally; later ones fail.
+// Calls that are already running complete normally; later ones fail.
 func (d *Dir) Text(ctx context.Context, name string) (*Text, error) {
 	if _, err := d.Size(name); err != nil {
 		return nil, err
@@ -258,8 +258,8 @@ func (d *Dir) Text(ctx context.Context, name string) (*Text, error) {
 	return t, d.trim(maxOpen)
 }
 
-// KeepsOpen reports whether Text closes no text because of another: the directory has few files,
-// and they are on this machine.
+// KeepsOpen reports whether Text never closes one text to open another: the directory has few
+// files, and they are on this machine.
 func (d *Dir) KeepsOpen() bool { return d.foreign == nil && len(d.names) <= maxOpen }
 
 // Bytes returns the file name, one of Names, unchanged: it bypasses the selection's Load. The
@@ -299,8 +299,8 @@ func (d *Dir) loadBytes(ctx context.Context, name string) (*Text, error) {
 	return fromFile(name, f)
 }
 
-// openFile opens the file and returns its size. It cannot be made to wait: it checks the path
-// first, does not open a file that has become a FIFO since OpenDir, and uses a non-blocking open.
+// openFile opens the file and returns its size. It never blocks: it checks the path first, does not
+// open a file that has become a FIFO since OpenDir, and uses a non-blocking open.
 func (d *Dir) openFile(name string) (*os.File, int64, error) {
 	info, err := d.root.Lstat(name)
 	if err != nil {

@@ -71,7 +71,7 @@ func checkEscapes(t *testing.T, d *Dir, root, outside string) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	// A file that becomes a link after the walk.
+	// This file becomes a link after the walk.
 	path := filepath.Join(root, "empty", "x")
 	last, err := d.Text(t.Context(), "empty/x")
 	if err != nil {
@@ -91,8 +91,8 @@ func checkEscapes(t *testing.T, d *Dir, root, outside string) {
 	}
 }
 
-// TestDirChanges writes to files of a directory after they were opened: a long one is an error, a
-// short one keeps its content.
+// TestDirChanges writes to files of a directory after they were opened, and checks that a long one
+// returns an error and a short one keeps its content.
 func TestDirChanges(t *testing.T) {
 	root := makeDir(t, "short", "long")
 	if err := os.WriteFile(filepath.Join(root, "long"), make([]byte, maxCopied+1),

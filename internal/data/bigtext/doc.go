@@ -13,8 +13,9 @@
 // method requires 0 <= a <= b <= Len and returns an error otherwise.
 //
 // A boundary is a byte position at which a character starts. The three bytes before and after a
-// position reveal whether it is one, since the first byte of a valid sequence never occurs inside
-// another. So every scan can start in the middle of a text, and scans run in parallel.
+// position determine whether it is a boundary, since the first byte of a valid sequence never
+// occurs inside another. So every scan can start in the middle of a text, and scans run in
+// parallel.
 //
 // The index is an array with the number of characters before each block of 8 KiB. It is built when
 // a question first needs it, and is not stored for a text that is all ASCII.
@@ -30,17 +31,17 @@
 // # Mappings
 //
 // A file is mapped twice. Scans use a mapping without advice: counting line ends in 1 GiB that was
-// in memory took 0.15 to 0.18 s of processor time through a new mapping, no matter whether with
-// MADV_POPULATE_READ for each chunk, MADV_SEQUENTIAL, MADV_WILLNEED or none. Short reads (slices,
-// single blocks of an index) use a mapping with MADV_RANDOM: 200 reads of 9 KB of a file that was
-// not in memory took 0.04 s with it and 0.76 s without, on a disk that reads 8 MiB ahead. All
-// measurements were made on Linux 6.18.
+// in memory took 0.15 to 0.18 s of processor time through a new mapping, whether it used
+// MADV_POPULATE_READ for each chunk, MADV_SEQUENTIAL, MADV_WILLNEED or no advice. Short reads
+// (slices, single blocks of an index) use a mapping with MADV_RANDOM: 200 reads of 9 KB of a file
+// that was not in memory took 0.04 s with it and 0.76 s without, on a disk that reads 8 MiB ahead.
+// All measurements were made on Linux 6.18.
 //
 // # Faults
 //
 // If a mapped file is truncated by another program, accesses to its missing pages fault. Each
-// method turns that into an error that wraps [ErrChanged]. Read the bytes that [Text.Slice] returns
-// inside [Guard], which does the same.
+// method converts such a fault to an error that wraps [ErrChanged]. Read the bytes that
+// [Text.Slice] returns inside [Guard], which does the same.
 //
 // # Foreign texts
 //

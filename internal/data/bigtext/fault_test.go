@@ -14,7 +14,7 @@ func bigFile(t *testing.T, size int) string {
 	return writeFile(t, bytes.Repeat([]byte("one line of text é\n"), size/20+1))
 }
 
-// truncated returns a mapped text whose file has since lost its end.
+// truncated returns a mapped text whose file was truncated after it was opened.
 func truncated(t *testing.T, warm bool) *Text {
 	t.Helper()
 	path := bigFile(t, 20<<20)

@@ -7,7 +7,7 @@ import (
 
 func indexByte(b []byte, c byte) int64 { return int64(bytes.IndexByte(b, c)) }
 
-// asciiSpace are the ASCII characters that are whitespace for str.isspace.
+// asciiSpace contains the ASCII characters that str.isspace considers whitespace.
 var asciiSpace = [256]bool{
 	'\t': true, '\n': true, '\v': true, '\f': true, '\r': true,
 	0x1c: true, 0x1d: true, 0x1e: true, 0x1f: true, ' ': true,
@@ -98,7 +98,7 @@ var spaceByte = func() (t [256]uint8) {
 func (d fieldScanner) separator(at int64) span { return span{at, at} }
 
 // space returns the first whitespace at or after p, or hi. p may be in the middle of a character
-// that is not whitespace: its other bytes start no whitespace.
+// that is not whitespace: its continuation bytes start no whitespace.
 func (d fieldScanner) space(p, hi int64) int64 {
 	for p < hi && spaceWidth(d, p) == 0 {
 		p++

@@ -10,7 +10,7 @@ import (
 const nearSize = 256 << 10
 
 // Find returns the offset of the first occurrence of needle in [a,b), like str.find, or -1. A
-// needle that is not valid UTF-8 stands for the characters that surrogateescape makes of it.
+// needle that is not valid UTF-8 represents the characters that surrogateescape decodes it to.
 func (t *Text) Find(ctx context.Context, needle []byte, a, b int64) (at int64, err error) {
 	return t.search(ctx, "find in", needle, a, b, a, t.findFirst)
 }

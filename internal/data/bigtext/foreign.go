@@ -35,7 +35,7 @@ const maxInMemory = 8 << 20
 
 // Of returns the source itself if it is a [*Text], and otherwise a copy of it. Copies are shared:
 // while one copy of a source is in use, Of returns the same copy. A copy needs no Close; it is
-// freed when nothing refers to it any more.
+// freed when nothing refers to it.
 func Of(ctx context.Context, source Source) (*Text, error) {
 	if t, ok := source.(*Text); ok {
 		return t, nil
@@ -113,7 +113,7 @@ func (e *exactReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// copies are the copies of sources in use. They do not keep the texts alive.
+// copies contains the copies of sources that are in use. They do not keep the texts alive.
 var copies = memo{known: map[Source]weak.Pointer[Text]{}}
 
 type memo struct {

@@ -23,7 +23,7 @@ type shortened struct{ *strings.Reader }
 
 func (c shortened) Size() int64 { return c.Reader.Size() + 1 }
 
-// listed is a foreign text whose type cannot be compared.
+// listed is a foreign text whose type is not comparable.
 type listed []byte
 
 func (l listed) Size() int64 { return int64(len(l)) }
@@ -87,8 +87,8 @@ func TestBrokenForeignTexts(t *testing.T) {
 	}
 }
 
-// TestCopiesAreSharedAndFreed requests a copy twice while it is in use, and waits until its file is
-// closed once the copy is unreachable.
+// TestCopiesAreSharedAndFreed checks that two requests return the same copy while it is in use, and
+// that its file is closed once the copy is unreachable.
 func TestCopiesAreSharedAndFreed(t *testing.T) {
 	source := strings.NewReader(strings.Repeat("x", maxInMemory+1))
 	freed := make(chan struct{})

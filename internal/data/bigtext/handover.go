@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
-// Handed is the information about a text, besides its bytes, that another process of this program
-// needs.
+// Handed is the information about a text that another process of this program needs in addition to
+// the bytes.
 type Handed struct {
 	Name     string        `json:"name"`
 	Kind     Kind          `json:"kind"`
@@ -17,7 +17,7 @@ type Handed struct {
 	Encoding string        `json:"encoding,omitempty"`
 	Sections []Section     `json:"sections,omitempty"`
 	Tables   []HandedTable `json:"tables,omitempty"`
-	Pages    bool          `json:"pages,omitempty"` // they can be drawn
+	Pages    bool          `json:"pages,omitempty"` // whether they can be drawn
 
 	CSV tables.Options `json:"csv,omitzero"`
 }
@@ -40,7 +40,7 @@ func (t *Text) HandOver() Handed {
 
 // Receive returns the text with the bytes of a file that no process writes to, and takes ownership
 // of the file. The original is the text that it was decoded from, or nil; Receive takes ownership
-// of it as well. read returns the rows of tables, draw pictures of pages.
+// of it as well. read returns the rows of a table, and draw the picture of a page.
 func Receive(
 	h Handed, file *os.File, original *Text, read func(ctx context.Context, table int) (*Text, error),
 	draw PageDrawer,
@@ -74,20 +74,20 @@ func Receive(
 	return t, nil
 }
 
-// opener is a directory with files that are already texts, and need no copy.
+// opener is a directory whose files are already texts, so they need no copy.
 type opener interface {
 	OpenText(ctx context.Context, name string) (*Text, error)
 }
 
-// KeepCopiesIn stores all copies kept by this process in files that makeFile returns, such as files
-// in memory: a locked-down process has no folder for them. Call it before the first copy.
+// KeepCopiesIn makes this process store all copies in files that makeFile returns, such as files in
+// memory: a locked-down process has no folder for temporary files. Call it before the first copy.
 func KeepCopiesIn(makeFile func() (*os.File, error)) { makeCopy = makeFile }
 
 // makeCopy creates the file of a copy. If it is nil, the file is created in the folder for
 // temporary files.
 var makeCopy func() (*os.File, error)
 
-// nameless returns a new file without a name. Nothing is left to remove after its Close.
+// nameless returns a new file without a name. After its Close, no file remains.
 func nameless() (f *os.File, remove func() error, err error) {
 	if makeCopy == nil {
 		return tempFile()

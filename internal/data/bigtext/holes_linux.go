@@ -36,8 +36,8 @@ func fileHoles(f *os.File, size int64) []span {
 	return holes
 }
 
-// reserve creates an empty file of size bytes without holes: a full disk must not show up only when
-// the file is read through a mapping, because a fault there ends the process.
+// reserve allocates size bytes for the file, without holes: a full disk must cause an error here,
+// not when the file is read through a mapping, because a fault there ends the process.
 func reserve(f *os.File, size int64) error {
 	if size == 0 {
 		return nil

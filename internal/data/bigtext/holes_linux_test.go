@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTheCharactersOfAHoleTakeSpace: otherwise a mapping of a hole could fault when the disk is
-// full.
+// TestTheCharactersOfAHoleTakeSpace checks that the characters of a hole occupy space: otherwise a
+// mapping of a hole could fault when the disk is full.
 func TestTheCharactersOfAHoleTakeSpace(t *testing.T) {
 	const size = 64 << 20
 	text := open(t, sparseFile(t, size, "é", 5))

@@ -4,8 +4,8 @@ package bigtext
 
 import "os"
 
-// fileHoles returns nil: only Linux is asked for holes.
+// fileHoles returns nil: holes are found only on Linux.
 func fileHoles(*os.File, int64) []span { return nil }
 
-// reserve creates an empty file of size bytes.
+// reserve sets the size of the file.
 func reserve(f *os.File, size int64) error { return f.Truncate(size) }

@@ -169,7 +169,7 @@ func (t *Text) Invalid(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// FirstInvalid returns the position of the first of these bytes, or -1.
+// FirstInvalid returns the position of the first byte outside any valid UTF-8 sequence, or -1.
 func (t *Text) FirstInvalid(ctx context.Context) (byteOff int64, err error) {
 	byteOff = -1
 	err = t.withIndex(ctx, func(x *index) error { byteOff = x.first; return nil })
@@ -188,7 +188,7 @@ func (t *Text) withIndex(ctx context.Context, f func(x *index) error) error {
 }
 
 // Slice returns the bytes of the characters [a,b) and whether they are all ASCII. The bytes are
-// part of the mapping: do not write to them, read them within [Guard], and not after Close. An
+// part of the mapping: do not write to them, and read them only within [Guard] and before Close. An
 // invalid range is an error.
 func (t *Text) Slice(ctx context.Context, a, b int64) (data []byte, ascii bool, err error) {
 	err = t.withIndex(ctx, func(x *index) error {

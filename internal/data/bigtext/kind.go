@@ -12,7 +12,7 @@ import (
 // Kind is the apparent kind of a text.
 type Kind string
 
-// The kinds. KindText is the kind of all other texts.
+// These are the kinds. KindText is the kind of all other texts.
 const (
 	KindText   Kind = "text"
 	KindJSON   Kind = "json"
@@ -59,7 +59,7 @@ func sniffKind(name string, b []byte) Kind {
 	case !isKnown:
 		return kindByContent(content, isCut)
 	case kind == KindJSON && isJSONLines(content):
-		return KindJSONL // many programs name it so
+		return KindJSONL // many programs name JSON Lines this way
 	case extension == ".txt" && (isJSONLines(content) || tables.IsCSV(content, isCut)):
 		return kindByContent(content, isCut)
 	}
@@ -76,8 +76,8 @@ func looksBinary(b []byte) bool {
 	return invalid*10 > int64(len(b))
 }
 
-// isTextWithNULs reports whether a file is a text by its name and, apart from a few NULs, by its
-// bytes. Programs that fill fields with NULs write such tables.
+// isTextWithNULs reports whether a file is text according to its name and, apart from a few NULs,
+// its bytes. Programs that pad fields with NULs write such tables.
 func isTextWithNULs(name string, b []byte) bool {
 	if _, isKnown := kindByExtension[strings.ToLower(filepath.Ext(name))]; !isKnown {
 		return false

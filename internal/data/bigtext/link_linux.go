@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// charactersFile returns a new file without a name, which can be given one if the file system
-// supports files created without a name.
+// charactersFile returns a new file without a name. The method link can name it if the file system
+// supports O_TMPFILE.
 func charactersFile() (f *os.File, remove func() error, err error) {
 	f, err = os.OpenFile(os.TempDir(), os.O_RDWR|unix.O_TMPFILE, 0o400)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 // openFlags are added to the flags of each open.
 const openFlags = 0
 
-// mapFile reads n bytes of f into memory, on systems without support for mappings here.
+// mapFile reads n bytes of f into memory, on systems for which this package does not support
+// mappings.
 func mapFile(f *os.File, n int) (data []byte, unmap func() error, err error) {
 	data = make([]byte, n)
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(n)), data); err != nil {

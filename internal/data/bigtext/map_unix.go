@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFlags are added to the flags of each open. An open does not wait if the file has become a
-// FIFO since it was checked.
+// openFlags are added to the flags of each open. With O_NONBLOCK, an open does not block if the
+// file has become a FIFO since it was checked.
 const openFlags = unix.O_NONBLOCK
 
 // mapFile maps n bytes of f read-only.
@@ -36,8 +36,7 @@ func mapRandom(f *os.File, n int) (data []byte, unmap func() error) {
 	return data, unmap
 }
 
-// tempFile returns a new file whose name is already removed. Nothing is left to remove after its
-// Close.
+// tempFile returns a new file whose name is already removed. After its Close, no file remains.
 func tempFile() (f *os.File, remove func() error, err error) {
 	f, err = os.CreateTemp("", "rlm-input-*")
 	if err != nil {

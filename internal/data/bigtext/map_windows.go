@@ -29,7 +29,7 @@ func mapFile(f *os.File, n int) (data []byte, unmap func() error, err error) {
 			windows.CloseHandle(h))
 	}
 
-	// The address is the system's, not one of Go's heap; vet cannot know that.
+	// The system chose the address, which is outside Go's heap; vet cannot detect this.
 	data = unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), n)
 	return data, func() error {
 		return errors.Join(windows.UnmapViewOfFile(addr), windows.CloseHandle(h))
@@ -41,8 +41,8 @@ func mapRandom(*os.File, int) (data []byte, unmap func() error) {
 	return nil, func() error { return nil }
 }
 
-// tempFile returns a new file and a function that removes it after its Close: an open file cannot
-// be removed here.
+// tempFile returns a new file and a function that removes it after its Close: Windows cannot remove
+// an open file.
 func tempFile() (f *os.File, remove func() error, err error) {
 	f, err = os.CreateTemp("", "rlm-input-*")
 	if err != nil {

@@ -11,7 +11,7 @@ type matcher struct {
 	dfa   *dfa
 	pike  *pike
 	table *byteTable
-	valid bool // the validity that table is for
+	valid bool // whether table is for valid texts
 }
 
 // maxFree bounds the matchers that a Regexp keeps for reuse.

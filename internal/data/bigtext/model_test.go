@@ -133,8 +133,8 @@ func shrink(t *Text) *Text {
 	return t
 }
 
-// nasty are pieces of nasty texts: surrogates, overlongs, cut and stray bytes, every width, line
-// ends and spaces.
+// nasty contains pieces of difficult texts: surrogates, overlongs, cut and stray bytes, every
+// width, line ends and spaces.
 var nasty = []string{
 	"a", "b", "ab", "x", "é", "€", "🎉", "中", " ", "  ", "\n", "\n\n", "\r", "\r\n", "\v", "\f",
 	"\x1c", "\x1f", "\u0085", "\u00a0", "\u2028", "\u2029", "\u3000", "\u1680", "\u200a", "\u202f",

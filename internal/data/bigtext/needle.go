@@ -9,18 +9,18 @@ import (
 )
 
 // needle is a text to search for. Package bytes searches for a long one by a publicly known hash,
-// and compares all of its bytes wherever the hash is equal. Anyone can craft a needle with the hash
-// of many places of a text, and a single search then takes hours. So a long needle is searched for
-// by its head, and by a secret hash where the head is too common.
+// and compares all of its bytes wherever the hash is equal. Anyone can craft a needle whose hash
+// occurs at many places of a text, so that a single search takes hours. So a long needle is
+// searched for by its head, and by a secret hash where the head is too common.
 type needle struct {
 	text []byte
 	hash atomic.Pointer[rolling] // set once needed
 }
 
 const (
-	// headSize is the number of bytes that bytes.Index compares at once on every processor.
+	// headSize is the number of bytes that bytes.Index compares in one step on every processor.
 	headSize = 31
-	// compareStep is the number of bytes of a needle that are compared at once.
+	// compareStep is the number of bytes of a needle that are compared in one step.
 	compareStep = 1 << 10
 	// needlePatience is the number of bytes that may be compared without a match, in addition to
 	// the number of bytes searched.
@@ -79,8 +79,8 @@ func (n *needle) indexShort(ctx context.Context, b []byte) (int, error) {
 	}
 }
 
-// commonSteps returns a lower bound on the common prefix of two texts, in bytes, where b is not
-// shorter than a: all of a, or a number of whole steps.
+// commonSteps returns a lower bound on the length of the common prefix of a and b, in bytes, where
+// b is not shorter than a: the length of a, or a multiple of compareStep.
 func commonSteps(b, a []byte) int {
 	for at := 0; at < len(a); at += compareStep {
 		end := min(len(a), at+compareStep)
@@ -170,9 +170,9 @@ func (n *needle) rolling(ctx context.Context) (*rolling, error) {
 // hashStep is the number of bytes that are hashed between two checks of the context.
 const hashStep = 1 << 16
 
-// rolling is the hash of a text, with the data to hash windows of the same length: the bytes are
-// the digits of a number in a secret base, modulo a prime (Karp and Rabin, IBM Journal of Research
-// and Development 31, 1987).
+// rolling is the hash of a byte string, with the data to hash windows of the same length: the bytes
+// are the digits of a number in a secret base, modulo a prime (Karp and Rabin, IBM Journal of
+// Research and Development 31, 1987).
 type rolling struct {
 	base, sum uint64
 	leaves    [256]uint64 // contribution of a byte that leaves a window, by byte
@@ -198,7 +198,7 @@ func newRolling(ctx context.Context, text []byte) (*rolling, error) {
 	return r, err
 }
 
-// hash returns the hash of a text.
+// hash returns the hash of text.
 func (r *rolling) hash(ctx context.Context, text []byte) (hash uint64, err error) {
 	for i, c := range text {
 		hash = reduce(multiply(hash, r.base) + uint64(c))

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// TestNeedlesAreFoundWhereTheyAre compares with package bytes, over texts in which heads of needles
-// are everywhere.
+// TestNeedlesAreFoundWhereTheyAre compares the positions with those of package bytes, in texts full
+// of heads of needles.
 func TestNeedlesAreFoundWhereTheyAre(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	random := func(size int) []byte {
@@ -73,11 +75,14 @@ func TestTheHashIsExact(t *testing.T) {
 	}
 }
 
-// sameHash returns a needle whose end has, to package bytes, the same hash as equally many a's.
+// sameHash returns a needle whose end has the same hash in package bytes as an equally long run of
+// a's.
 func sameHash(size int) []byte { return []byte(strings.Repeat("a", size) + "gmecabry") }
 
-// TestHostileNeedlesTakeTimeInProportion would take hours with the functions of package bytes.
+// TestHostileNeedlesTakeTimeInProportion checks that hostile needles are found in linear time; the
+// functions of package bytes would take hours.
 func TestHostileNeedlesTakeTimeInProportion(t *testing.T) {
+	skip.UnderRace(t)
 	text := FromBytes("a", bytes.Repeat([]byte("a"), 4<<20))
 	end, word := text.Size(), sameHash(1<<20)
 	for name, find := range map[string]func() (int64, error){
@@ -107,7 +112,8 @@ func TestHostileNeedlesTakeTimeInProportion(t *testing.T) {
 	}
 }
 
-// TestLongNeedlesEndWithTheContext: a search for a long needle ends when its context is cancelled.
+// TestLongNeedlesEndWithTheContext checks that a search for a long needle ends when its context is
+// cancelled.
 func TestLongNeedlesEndWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)

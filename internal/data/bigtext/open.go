@@ -12,7 +12,7 @@ import (
 // Open maps the regular file at path read-only. The error states whether path is missing,
 // unreadable or not a regular file.
 func Open(path string) (*Text, error) {
-	// Check before the open: opening a FIFO or a device may have effects.
+	// Stat precedes the open, because opening a FIFO or a device may have effects.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the context file: %w", err)
@@ -91,8 +91,8 @@ func mapText(name string, f *os.File) (*Text, error) {
 }
 
 // Spool copies r to a temporary file without a name and maps that. The error wraps [ErrTooLarge] if
-// r has more than bound bytes. The text's name is "stdin". Spool does not interrupt a Read that
-// blocks: close r for that.
+// r has more than bound bytes. The text's name is "stdin". Spool does not interrupt a blocked Read:
+// close r to do so.
 func Spool(ctx context.Context, r io.Reader, bound int64) (*Text, error) {
 	return spoolAs(ctx, "stdin", r, bound)
 }

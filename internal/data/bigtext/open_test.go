@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 func TestOpen(t *testing.T) {
@@ -46,7 +48,7 @@ func TestClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	for range 8 { // calls that run while it is closed end well, or with errClosed
+	for range 8 { // calls during Close succeed or return errClosed
 		wg.Go(func() {
 			for {
 				if _, err := text.Count(bg, []byte("x"), 0, n); errors.Is(err, errClosed) {
@@ -171,6 +173,7 @@ func TestKind(t *testing.T) {
 }
 
 func TestManyChunks(t *testing.T) {
+	skip.UnderRace(t)
 	const n = 11 << 20 // several chunks of the real size
 	b := bytes.Repeat([]byte("xyz é\n"), n/7)
 	b = append(b, "needle"...)

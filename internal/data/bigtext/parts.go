@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// cut is the range [lo,hi) of bytes, split.
+// cut is the range [lo,hi) of bytes, divided into parts.
 type cut struct {
 	t      *Text
 	s      Splitter

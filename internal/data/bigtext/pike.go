@@ -5,10 +5,10 @@ import (
 	"regexp/syntax"
 )
 
-// pike finds the groups of a match by simulating all threads of a backtracking match at once, each
-// with its own group ends (R. Cox, "Regular Expression Matching: the Virtual Machine Approach",
-// 2009, section "Pike's Implementation"). Its lists are the same as those of the automaton in
-// dfa.go, so both find the same match.
+// pike finds the groups of a match by simulating all threads of a backtracking match
+// simultaneously, each with its own group ends (R. Cox, "Regular Expression Matching: the Virtual
+// Machine Approach", 2009, section "Pike's Implementation"). Its lists are the same as those of the
+// automaton in dfa.go, so both find the same match.
 type pike struct {
 	re        *Regexp
 	now, then threads
@@ -80,8 +80,8 @@ func (t *threads) clear() {
 	t.caps = t.caps[:0]
 }
 
-// step makes the list then from the list now by a character of class k at p. It returns true when a
-// thread reached the match, which drops the threads after it.
+// step builds the list then from the list now for a character of class k at p. It returns true if a
+// thread reached the match, and drops the threads after that one.
 func (m *pike) step(p int64, k int, hold syntax.EmptyOp, starts bool) bool {
 	m.seen.clear()
 	m.then.clear()

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Bounds of a regular expression; they keep the work for one character below
-// about a millisecond and the memory below about 100 MiB.
+// The bounds of a regular expression keep the work for one character below about a millisecond and
+// the memory below about 100 MiB.
 const (
 	maxExpr  = 64 << 10 // bytes
 	maxInst  = 20000    // instructions of the program

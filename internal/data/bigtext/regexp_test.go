@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// backtracker matches like Perl and CPython, by trying; it visits each instruction at each position
-// once, like that of package regexp.
+// backtracker matches by backtracking, like Perl and CPython; it visits each instruction at each
+// position once, like the backtracker of package regexp.
 type backtracker struct {
 	prog    *syntax.Prog
 	b       []byte
@@ -63,7 +63,7 @@ func (m *backtracker) match(pc, p int) (end int, ok bool) {
 	return m.match(int(in.Out), p+int(w))
 }
 
-// backtrack returns the matches of re in b by CPython's rule.
+// backtrack returns the matches of re in b according to CPython's rule.
 func backtrack(re *Regexp, b []byte) (all [][2]int) {
 	noEmpty := -1
 	for p := 0; p <= len(b); {
@@ -282,7 +282,8 @@ func FuzzRegexp(f *testing.F) {
 	})
 }
 
-// TestHostileExpressionsAreCompiledInTime: each of them used to take from seconds to hours.
+// TestHostileExpressionsAreCompiledInTime checks expressions that used to take between seconds and
+// hours.
 func TestHostileExpressionsAreCompiledInTime(t *testing.T) {
 	list := func(n int, one func(i int) string) string {
 		parts := make([]string, n)

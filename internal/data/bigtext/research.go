@@ -21,13 +21,14 @@ func (t *Text) withRegion(ctx context.Context, a, b int64, f func(*index, *regio
 }
 
 // FindRegexp returns the first non-overlapping matches of re in the characters [a,b), starting at
-// offset from, a <= from <= b. It sees nothing outside [a,b): \A is a and \z is b. Each span
-// contains the start and end of the match and then of each group, as offsets; a group that took no
-// part has -1 and -1.
+// offset from, a <= from <= b. It ignores everything outside [a,b): \A matches at a and \z at b.
+// Each span contains the start and end of the match and then of each group, as offsets; a group
+// that took no part in the match has -1 and -1.
 //
-// Matches follow one another as in Python's finditer. There are at most limit of them, or limit+1:
-// an empty match is never the last one if a non-empty match starts there, too. next is the from for
-// the matches after them, or -1 if there are none. Invalid offsets are an error.
+// Matches follow one another as in Python's finditer. FindRegexp returns at most limit of them, or
+// limit+1: an empty match is never the last one if a non-empty match starts there, too. next is the
+// value of from that finds the following matches, or -1 if there are none. Invalid offsets are an
+// error.
 func (t *Text) FindRegexp(
 	ctx context.Context, re *Regexp, a, b, from int64, limit int,
 ) (spans [][]int64, next int64, err error) {
@@ -70,7 +71,7 @@ type collector struct {
 	atByte, atChar int64 // the last position and its offset
 }
 
-// add adds the match loc; it returns false when no more are wanted.
+// add adds the match loc; it returns false when no more matches are needed.
 func (c *collector) add(loc []int64) bool {
 	if c.full && loc[0] > c.empty {
 		c.next = loc[0] // the search continues as if it began there

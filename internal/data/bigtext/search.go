@@ -36,7 +36,8 @@ func (s *search) starts(lo, hi int64) span {
 }
 
 // matches reports whether the needle's bytes at p are the needle's characters. They are, unless a
-// valid sequence crosses the first or the last byte, which only a needle with invalid bytes allows.
+// valid sequence extends across their beginning or end, which can only happen if the needle
+// contains invalid bytes.
 func (s *search) matches(p int64) bool {
 	return !s.raw || boundary(s.data, p) && boundary(s.data, p+int64(len(s.needle)))
 }

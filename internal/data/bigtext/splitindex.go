@@ -20,8 +20,8 @@ type splitIndex struct {
 	key   splitKey
 	block int64
 	cum   []int64 // events before block lo/block + i; one more entry at the end
-	// from contains, for a separator that may overlap itself, where the scan of a block starts:
-	// after the separator that extends into it. Otherwise it is nil.
+	// from contains the start of each block's scan, after a separator that extends into the block.
+	// It is nil unless the separator may overlap itself.
 	from []int64
 }
 
@@ -39,13 +39,13 @@ type splitCache struct {
 	sums []cutSums // the ranges that were split last
 }
 
-// cutSums is the information about a split range that does not depend on a part.
+// cutSums is the information about a split range that does not depend on the requested part.
 type cutSums struct {
 	key    splitKey
 	before int64 // events of the index before the range
 	events int64 // events in the range
-	// extra is 1 if the range starts with an event that is not one in the text: the \n of a \r\n,
-	// or the rest of a field.
+	// extra is 1 if the range starts with an event that is not an event of the whole text: the \n
+	// of a \r\n, or the rest of a field.
 	extra int64
 	parts int64
 }
@@ -172,7 +172,7 @@ func (t *Text) countEvents(ctx context.Context, x *splitIndex) error {
 		sc := x.key.s.scanner(ctx, t, t.data)
 		for i := lo/x.block - first; i <= (hi-1)/x.block-first; i++ {
 			from, to := x.blockAt(i)
-			// The byte before matters: a hole after whitespace starts a field.
+			// The preceding byte matters: a hole after whitespace starts a field.
 			if holes && from > 0 && t.inHole(from-1, to) {
 				continue
 			}
@@ -201,8 +201,8 @@ func countEvents(sc scanner, lo, hi int64) (n int64) {
 	return n
 }
 
-// countGreedy does the same for a separator that may overlap itself: from the left, one separator
-// after the other.
+// countGreedy is like countEvents, for a separator that may overlap itself: it finds one separator
+// after the other, from the left.
 func (t *Text) countGreedy(ctx context.Context, x *splitIndex) error {
 	s := newSearch(t, []byte(x.key.s.sep))
 	for i := range x.from {

@@ -26,7 +26,7 @@ const (
 // Sep splits at each sep like str.split(sep): n separators make n+1 parts. The methods return an
 // error for an empty sep.
 func Sep(sep []byte) Splitter {
-	// A separator longer than a block is not searched for block by block, either.
+	// A separator longer than a block cannot be found block by block either.
 	s := search{needle: sep}
 	return Splitter{splitSep, len(sep) > defaultSplitBlock || s.overlaps(), string(sep)}
 }

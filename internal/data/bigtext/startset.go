@@ -17,7 +17,7 @@ type startSet struct {
 
 func newStartSet(re *Regexp) startSet {
 	s := startSet{one: -1}
-	// With a leading assertion, the byte before matters: no skipping.
+	// With a leading assertion, the preceding byte matters, so nothing can be skipped.
 	if re.need[re.prog.Start] != 0 {
 		return s
 	}
@@ -45,7 +45,7 @@ func newStartSet(re *Regexp) startSet {
 }
 
 // addFrom adds the bytes consumed by the instructions that are reached from pc without consuming a
-// character. It returns true if the program may match nothing.
+// character. It returns true if the program may match the empty string.
 func (s *startSet) addFrom(re *Regexp, pc int, seen []bool) (empty bool) {
 	for stack := []int{pc}; len(stack) > 0; {
 		pc := stack[len(stack)-1]

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Table is one table of the file behind a text, such as a sheet of a workbook.
+// Table is one table in the file behind a text, such as a sheet of a workbook.
 type Table struct {
 	Name    string // empty if the file has only one
 	Columns []Column
@@ -19,7 +19,7 @@ type Table struct {
 // format, which may be empty.
 type Column struct{ Name, Type string }
 
-// tableSet holds the tables of a text, and the texts of those that were read.
+// tableSet holds the tables of a text, and the rows of the tables that were read.
 type tableSet struct {
 	list  []Table
 	texts map[int]*Text
@@ -48,8 +48,8 @@ func (t *Text) Tables() []Table {
 	return t.tables.list
 }
 
-// Table returns the rows of the table with a number, which are read at the first call. They belong
-// to t.
+// Table returns the rows of the table with the given number, and reads them on the first call. They
+// belong to t.
 func (t *Text) Table(ctx context.Context, number int) (*Text, error) {
 	if number < 0 || number >= len(t.Tables()) {
 		return nil, fmt.Errorf("%s has no table %d", t.name, number)

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
-// Sizes in bytes. Tests make them small, so that small texts have many blocks and chunks.
+// These sizes are in bytes. Tests make them small, so that small texts have many blocks and chunks.
 const (
 	defaultChunk      = 4 << 20  // scanned by a worker between two checks of the context
 	defaultBlock      = 8 << 10  // one entry of the character index: 10 MiB for 10 GiB
@@ -29,7 +29,7 @@ type Text struct {
 	kind   Kind
 
 	sections []Section      // sections of the original document
-	csv      tables.Options // how the text is written, if it is CSV
+	csv      tables.Options // for reading the text as CSV
 	tables   *tableSet      // the file's tables; may be nil
 	draw     PageDrawer     // draws the document's pages; may be nil
 
@@ -64,7 +64,7 @@ func newText(name string, data []byte) *Text {
 	return t
 }
 
-// FromBytes returns a text of the bytes b, which must not be changed any more. name is used in
+// FromBytes returns a text of the bytes b, which must not change afterwards. The name is used in
 // messages and for Kind.
 func FromBytes(name string, b []byte) *Text {
 	t := newText(name, b)
@@ -85,14 +85,14 @@ func (t *Text) File() *os.File { return t.file }
 // Kind returns the apparent kind of the text, determined by its extension and its beginning.
 func (t *Text) Kind() Kind { return t.kind }
 
-// MarkCSV sets how the text is written, if it is CSV. Call it before the text is used.
+// MarkCSV sets the options for reading the text as CSV. Call it before the text is used.
 func (t *Text) MarkCSV(o tables.Options) { t.csv = o }
 
 // CSV returns the options that MarkCSV set.
 func (t *Text) CSV() tables.Options { return t.csv }
 
 // Close releases the mapping once the calls that use it have returned. A second Close does nothing.
-// Slices of a closed text must not be read any more.
+// Slices of a closed text must not be read.
 func (t *Text) Close() error {
 	if t.closed.Swap(true) {
 		return nil

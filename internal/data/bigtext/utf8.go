@@ -111,7 +111,7 @@ func countValid(b []byte) (chars int64, ok bool) {
 		}
 
 		p += bits.TrailingZeros64(high) / 8
-		// A run of characters above ASCII, most often of two and three bytes.
+		// This loop reads a run of characters above ASCII, mostly of two or three bytes.
 		for p+4 <= n && b[p] >= utf8.RuneSelf {
 			w := wideLen(binary.LittleEndian.Uint32(b[p:]))
 			if w == 0 {

@@ -15,7 +15,7 @@ const (
 	b  = 0.75
 )
 
-// Bounds of a query. Further terms are ignored.
+// These bounds apply to a query. Further terms are ignored.
 const (
 	maxQuery      = 64       // distinct terms
 	maxQueryBytes = 64 << 10 // more than any person or model writes
@@ -119,8 +119,8 @@ func (l *Library) Relevance(query string) []float64 {
 	return scores
 }
 
-// Best returns the passages with the highest relevance above 0, up to most, best first. relevance
-// contains a number for each passage.
+// Best returns the passages with the highest relevance above 0, up to most, best first. The slice
+// relevance contains a number for each passage.
 func (l *Library) Best(relevance []float64, most int) []Hit {
 	var hits []Hit
 	for i, score := range relevance {

@@ -72,7 +72,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestTheScoreIsBM25 compares with the formula, evaluated by hand for two passages.
+// TestTheScoreIsBM25 compares the scores with the formula, evaluated by hand for two passages.
 func TestTheScoreIsBM25(t *testing.T) {
 	dir := folder(t, map[string]string{"a.txt": "red red fox", "b.txt": "a red sky over the sea"})
 	hits := open(t, bm25.Bounds{}, dir).Search("red fox", 10)
@@ -277,7 +277,7 @@ func FuzzSearch(f *testing.F) {
 	})
 }
 
-// words returns lines of code and prose, different in each file.
+// words returns lines of code and prose that differ in each file.
 func words(n int) string {
 	var b strings.Builder
 	for i := range 200 {
@@ -311,7 +311,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkSearch searches them for a sentence.
+// BenchmarkSearch searches the files of BenchmarkOpen for a sentence.
 func BenchmarkSearch(b *testing.B) {
 	l := open(b, bm25.Bounds{}, benchFolder(b))
 	for b.Loop() {
@@ -322,7 +322,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// TestALongQueryIsCut: otherwise it would take minutes.
+// TestALongQueryIsCut checks that a long query is cut; otherwise it would take minutes.
 func TestALongQueryIsCut(t *testing.T) {
 	l := bm25.New(bm25.Bounds{})
 	l.Add("a", "an apple and a pear")

@@ -46,7 +46,7 @@ type Skipped struct {
 	Hidden     int // in a folder whose name begins with a dot, or in node_modules
 	Binary     int
 	Large      int // larger than Bounds.FileBytes
-	Unreadable int // no permission, removed or changed meanwhile
+	Unreadable int // no permission, or removed or changed meanwhile
 	Rest       int // beyond Bounds.Files or Bounds.Bytes
 }
 
@@ -157,7 +157,7 @@ func (l *Library) path(ctx context.Context, path string) error {
 	return errors.Join(l.folder(ctx, path, dir), dir.Close())
 }
 
-// folder reads the files of a folder.
+// folder reads the files in a folder.
 func (l *Library) folder(ctx context.Context, path string, dir *bigtext.Dir) error {
 	l.skipped.Links += dir.LeftOut()[bigtext.LinksAndSpecial]
 	for _, name := range dir.Names() {

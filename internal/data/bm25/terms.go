@@ -10,7 +10,7 @@ import (
 // maxTerm bounds a term, in bytes. Longer sequences are not words.
 const maxTerm = 64
 
-// unspaced are the scripts without spaces between words.
+// unspaced lists the scripts without spaces between words.
 var unspaced = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
 	unicode.Myanmar,
@@ -36,7 +36,7 @@ func isBreak(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 }
 
-// firstUnspaced is the first character of those scripts. It avoids the slow lookup for most
+// firstUnspaced is the first character of the unspaced scripts. It avoids the slow lookup for most
 // characters.
 const firstUnspaced = 0x0E00
 

@@ -8,11 +8,12 @@ import (
 
 // Description describes the document that a text was made from.
 type Description struct {
-	// Noun is the kind of its parts, such as "page" or "sheet"; it is empty if it has none.
+	// Noun is the kind of the document's parts, such as "page" or "sheet"; it is empty if the
+	// document has none.
 	Noun  string
 	Parts []Part
 	// Warnings are sentences, without a final period, about parts that could not be read. They are
-	// the module's own words: quote them. Further counts those left out here.
+	// the module's own words: quote them. Further counts the warnings left out here.
 	Warnings []string
 	Further  int
 }
@@ -26,14 +27,14 @@ type Part struct {
 // ProblemError is the reason why a document has no text.
 type ProblemError struct {
 	Kind ProblemKind
-	// Detail is the module's own text. It may be empty.
+	// Detail is the module's own description. It may be empty.
 	Detail string
 }
 
 // ProblemKind is the kind of a problem.
 type ProblemKind byte
 
-// The kinds, by their numbers in engine/src/problem.rs.
+// These are the kinds, numbered as in engine/src/problem.rs.
 const (
 	Damaged ProblemKind = iota + 1
 	Encrypted
@@ -57,7 +58,7 @@ func (p *ProblemError) Error() string {
 	return fmt.Sprintf("%s (%s)", reason, p.Detail)
 }
 
-// Bounds of an answer.
+// These bounds apply to an answer.
 const (
 	maxTitle    = 1 << 10 // bytes
 	maxParts    = 1 << 20

@@ -19,7 +19,8 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
-// Bounds of the cache, in bytes: of one text, of all texts, and of those that remain after a sweep.
+// The bounds of the cache are in bytes: of one text, of all texts, and of the texts that remain
+// after a sweep.
 const (
 	maxCached  = 16 << 20
 	maxCache   = 512 << 20
@@ -48,7 +49,7 @@ func cacheFile(ctx context.Context, o Options, kind Kind, document io.Reader) (s
 	return filepath.Join(o.TextDir, hex.EncodeToString(digest.Sum(nil))), nil
 }
 
-// contextReader ends with its context.
+// contextReader fails once its context ends.
 type contextReader struct {
 	ctx context.Context
 	io.Reader
@@ -76,7 +77,7 @@ func fetch(path string, text io.Writer) (*Description, error) {
 	}
 
 	now := time.Now()
-	_ = os.Chtimes(path, now, now) // otherwise it is only removed earlier
+	_ = os.Chtimes(path, now, now) // on failure, the text is only removed earlier
 	_, err = io.Copy(text, r)
 	return about, err
 }
@@ -109,7 +110,7 @@ func readHead(f *os.File, r io.Reader) *Description {
 	return about
 }
 
-// store caches a text. A failure costs only time, when the document is converted again.
+// store caches a text. A failure only costs time when the document is converted again.
 func store(path string, answer, text []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

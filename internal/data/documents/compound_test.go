@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/documents"
 )
 
-// TestMessagesOfOutlook reads a message with texts in UTF-16, as written by Outlook.
+// TestMessagesOfOutlook reads a message with strings in UTF-16, as written by Outlook.
 func TestMessagesOfOutlook(t *testing.T) {
 	data := makeCompound(map[string][]byte{
 		"__properties_version1.0":   nil,
@@ -35,8 +35,8 @@ func TestMessagesOfOutlook(t *testing.T) {
 	}
 }
 
-// TestEncryptedOfficeFiles reads what Office writes with a password: a compound file around the
-// encrypted package.
+// TestEncryptedOfficeFiles reads a file that Office wrote with a password: a compound file around
+// the encrypted package.
 func TestEncryptedOfficeFiles(t *testing.T) {
 	data := makeCompound(map[string][]byte{
 		"EncryptedPackage": []byte(strings.Repeat("\x5a", 8000)), "EncryptionInfo": []byte("\x04\x00\x04\x00"),
@@ -48,7 +48,7 @@ func TestEncryptedOfficeFiles(t *testing.T) {
 	}
 }
 
-// wide returns a text in UTF-16.
+// wide returns a string in UTF-16.
 func wide(text string) (data []byte) {
 	for _, unit := range utf16.Encode([]rune(text)) {
 		data = binary.LittleEndian.AppendUint16(data, unit)
@@ -56,7 +56,7 @@ func wide(text string) (data []byte) {
 	return data
 }
 
-// The parts of a compound file.
+// These are the sizes and marks in a compound file.
 const (
 	sector    = 512
 	freeEntry = 0xffff_ffff
@@ -67,7 +67,7 @@ const (
 
 // makeCompound returns a compound file with streams of these names. Short streams end with zeros.
 func makeCompound(streams map[string][]byte) []byte {
-	table := []uint32{tableMark} // the table is one sector, the first
+	table := []uint32{tableMark} // the table is the first sector
 	directory := appendEntry(nil, "Root Entry", 5, 1, endOfRun, 0)
 	var body []byte
 	left := len(streams)
@@ -120,7 +120,7 @@ func appendRun(table []uint32, count int) []uint32 {
 }
 
 // appendEntry appends an entry of the directory. The entries of the root form a list: the first is
-// the root's child, each further one the right sibling of the previous.
+// the root's child, and each further entry is the right sibling of the previous one.
 func appendEntry(directory []byte, name string, kind byte, next, start uint32, size uint64) []byte {
 	entry := make([]byte, 128)
 	copy(entry, wide(name))

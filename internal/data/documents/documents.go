@@ -1,9 +1,9 @@
 // Package documents converts documents to Markdown: PDF, Word, Excel, PowerPoint, OpenDocument,
 // EPUB, RTF, mail, HTML and notebooks.
 //
-// Document parsers are a classic way into a machine. These run inside WebAssembly, with a separate
-// instance for each document: without files and network, within bounds of memory, fuel and time. A
-// hostile document harms only its own conversion.
+// Document parsers are a classic target of attacks. These parsers run inside WebAssembly, with a
+// separate instance for each document: without files and network access, within bounds of memory,
+// fuel and time. A hostile document harms only its own conversion.
 package documents
 
 import (
@@ -34,7 +34,7 @@ var files = rustmodule.Link(rustmodule.Files{Manifest: manifestFile, Code: codeF
 // Kind is the format of a document.
 type Kind string
 
-// The kinds. Zip and OLE are containers: their content decides.
+// These are the kinds. Zip and OLE are containers: their content determines the format.
 const (
 	PDF      Kind = "pdf"
 	Zip      Kind = "zip"
@@ -44,14 +44,14 @@ const (
 	Mailbox  Kind = "mbox"
 	HTML     Kind = "html"
 	Notebook Kind = "ipynb"
-	// SpreadsheetXML is a workbook of Excel 2003 in one XML text.
+	// SpreadsheetXML is a workbook of Excel 2003 in a single XML file.
 	SpreadsheetXML Kind = "spreadsheetml"
 )
 
 // Options configure where caches are and how slow work is reported.
 type Options struct {
-	// CacheDir is the folder of compiled code, or empty for none. The first call of a process
-	// decides.
+	// CacheDir is the folder of compiled code, or empty for none. The value in a process's first
+	// call applies to all calls.
 	CacheDir string
 	// TextDir is the folder of the texts of documents that took long to convert, or empty for none.
 	TextDir string
@@ -61,7 +61,8 @@ type Options struct {
 	Progress func(what string)
 }
 
-// Bounds of one conversion. Work and time suit a large document, and grow with the document's size.
+// These bounds apply to one conversion. Work and time suit a large document, and grow with the
+// document's size.
 const (
 	baseTime    = 2 * time.Minute
 	timePerMiB  = 5 * time.Second
@@ -70,7 +71,7 @@ const (
 	maxAnswer   = 64 << 20
 )
 
-// worthCaching is the duration of a conversion from which its text is cached.
+// worthCaching is the shortest duration of a conversion whose text is cached.
 const worthCaching = 50 * time.Millisecond
 
 var engine = rustmodule.Engine{Files: files, Name: "the reader of documents"}

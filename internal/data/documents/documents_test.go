@@ -39,7 +39,7 @@ func section(data []byte) *io.SectionReader {
 	return io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))
 }
 
-// checkOrder reports the first text that does not occur after the previous one.
+// checkOrder reports the first string in texts that does not occur after the previous one.
 func checkOrder(t *testing.T, got string, texts []string) {
 	t.Helper()
 	if missing, rest := documenttruth.FindMissing(got, texts); missing != "" {
@@ -47,10 +47,10 @@ func checkOrder(t *testing.T, got string, texts []string) {
 	}
 }
 
-// words are paragraphs of the documents written by LibreOffice.
+// words contains paragraphs of the documents written by LibreOffice.
 var words = []string{"Grüße aus Zürich", "naïve café", "漢字とかな", "Привет мир", "αβγδ", "a | b", "x < y & z"}
 
-// TestDocumentsOfLibreOffice reads files that LibreOffice 25.2 converted from the files of
+// TestDocumentsOfLibreOffice checks the text of files that LibreOffice 25.2 converted from those of
 // scripts/documents/make.py.
 func TestDocumentsOfLibreOffice(t *testing.T) {
 	report := slices.Concat([]string{"Annual report"}, words,
@@ -95,8 +95,8 @@ func TestDocumentsOfLibreOffice(t *testing.T) {
 	}
 }
 
-// TestBinaryWorkbooksHaveAllCells reads files made by SheetJS: see scripts/documents/xlsb.js. Its
-// versions write cells in different ways.
+// TestBinaryWorkbooksHaveAllCells checks the cells of files made by SheetJS: see
+// scripts/documents/xlsb.js. The versions of SheetJS write cells in different ways.
 func TestBinaryWorkbooksHaveAllCells(t *testing.T) {
 	sales := []string{"## Sheet 1: Sales", "name", "count", "share", "day", "note", "ok"}
 	for i := range 20 {
@@ -284,8 +284,8 @@ func packed(tb testing.TB, files map[string][]byte) []byte {
 	return out.Bytes()
 }
 
-// TestSectionsAreParts reads texts in which headings begin parts: those of the highest level that
-// occurs twice.
+// TestSectionsAreParts checks that the headings of the highest level that occurs twice begin the
+// parts of a document.
 func TestSectionsAreParts(t *testing.T) {
 	const begin = `<a xmlns:text="t"><text:h text:outline-level="1">Title</text:h><text:p>before</text:p>`
 	odt := packed(t, map[string][]byte{
@@ -314,7 +314,8 @@ func TestSectionsAreParts(t *testing.T) {
 	}
 }
 
-// TestNotesNameLeftOutParts reads texts that cannot be read completely, or at all.
+// TestNotesNameLeftOutParts checks the notes about documents that cannot be read completely, or at
+// all.
 func TestNotesNameLeftOutParts(t *testing.T) {
 	odt := func(content string) []byte {
 		return packed(t, map[string][]byte{

@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
-// TestDeepDocumentsEndInErrors converts documents with deeply nested parts. The bombs of package
-// inputs expand enormously.
+// TestDeepDocumentsEndInErrors converts documents with deeply nested parts. Package inputs tests
+// documents that expand enormously.
 func TestDeepDocumentsEndInErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind documents.Kind
@@ -62,8 +62,8 @@ func TestErrorsOfTheTextEndAConversion(t *testing.T) {
 	}
 }
 
-// FuzzConvert changes documents. For each changed document, the module must end within its bounds
-// and answer in the right format.
+// FuzzConvert changes documents. For each one, the module must finish within its bounds and answer
+// in the right format.
 func FuzzConvert(f *testing.F) {
 	kinds := []documents.Kind{
 		documents.PDF, documents.Zip, documents.OLE, documents.RTF, documents.Mail, documents.Mailbox,

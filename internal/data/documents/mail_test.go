@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/documents"
 )
 
-// TestMailAsItIsSent reads messages whose programs kept to no rule.
+// TestMailAsItIsSent checks that messages from programs that ignore the standards are read.
 func TestMailAsItIsSent(t *testing.T) {
 	alternative := func(plain, page string) string {
 		return "Subject: s\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=b\n\n" +
@@ -127,7 +127,7 @@ func TestMailAsItIsSent(t *testing.T) {
 	}
 }
 
-// TestFilesOfOutlookInMail reads a winmail.dat, which holds the text and the attachments.
+// TestFilesOfOutlookInMail reads a winmail.dat file, which contains the text and the attachments.
 func TestFilesOfOutlookInMail(t *testing.T) {
 	attribute := func(level byte, name, kind uint16, data string) []byte {
 		out := binary.LittleEndian.AppendUint16([]byte{level}, name)

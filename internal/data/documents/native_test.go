@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/documenttruth"
 )
 
-// TestTextsAreThoseOfOtherTools creates documents with the tools that people use, and compares with
-// what these tools read from them.
+// TestTextsAreThoseOfOtherTools creates documents with the tools that people use, and compares the
+// results with what these tools read from them.
 func TestTextsAreThoseOfOtherTools(t *testing.T) {
 	dir, all := documenttruth.Make(t, "../../../scripts")
 	count := 0

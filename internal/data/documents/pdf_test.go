@@ -10,7 +10,8 @@ import (
 	"github.com/rlmhq/rlm/internal/data/documents"
 )
 
-// pdfPage is a page of a PDF: what its dictionary says besides its size, and what it draws.
+// pdfPage is a page of a PDF: the entries of its dictionary in addition to its size, and what it
+// draws.
 type pdfPage struct{ entries, content string }
 
 // makePDF returns a PDF whose font has ligatures at the codes 1 to 3.
@@ -35,7 +36,7 @@ func makePDF(pages ...pdfPage) []byte {
 	return writePDF(objects)
 }
 
-// makeTaggedPDF returns a PDF that says which of its lines, from its top, are one paragraph.
+// makeTaggedPDF returns a PDF whose tags mark the given lines, from the top, as one paragraph.
 func makeTaggedPDF(lines ...string) []byte {
 	var content, marks, owners strings.Builder
 	for i, line := range lines {
@@ -85,14 +86,15 @@ func lines(matrix, word string, height int) string {
 
 const (
 	upright   = "1 0 0 1 0 0"
-	leftward  = "0 1 -1 0 595 0" // the text goes up
-	rightward = "0 -1 1 0 0 842" // the text goes down
+	leftward  = "0 1 -1 0 595 0" // the text runs upwards
+	rightward = "0 -1 1 0 0 842" // the text runs downwards
 	backward  = "-1 0 0 -1 595 842"
 	portrait  = "/MediaBox [0 0 595 842] "
 	landscape = "/MediaBox [0 0 842 595] "
 )
 
-// TestTurnedPagesAreReadInOrder reads pages that are shown turned, that draw turned text, or both.
+// TestTurnedPagesAreReadInOrder checks the order of text on pages that are displayed rotated, that
+// draw rotated text, or both.
 func TestTurnedPagesAreReadInOrder(t *testing.T) {
 	order := func(word string) (texts []string) {
 		for i := range 5 {
@@ -106,7 +108,7 @@ func TestTurnedPagesAreReadInOrder(t *testing.T) {
 				"upright": upright, "leftward": leftward, "rightward": rightward, "backward": backward,
 			} {
 				if rotate%180 == 0 && box == landscape {
-					continue // most of the text would lie outside
+					continue // most of the text would be outside
 				}
 				height := 800
 				if strings.HasPrefix(matrix, "0") {
@@ -126,7 +128,8 @@ func TestTurnedPagesAreReadInOrder(t *testing.T) {
 	}
 }
 
-// TestSignsThatLookLikeAccentsStay reads signs beside letters, and accents over them.
+// TestSignsThatLookLikeAccentsStay checks that signs next to letters are kept, while accents above
+// letters are combined with the letters.
 func TestSignsThatLookLikeAccentsStay(t *testing.T) {
 	beside := pdfPage{
 		"/MediaBox [0 0 595 842]",
@@ -142,7 +145,8 @@ func TestSignsThatLookLikeAccentsStay(t *testing.T) {
 	checkOrder(t, text, []string{"`code` and", "~tilde~ and", "^n, not `n", "Ècole"})
 }
 
-// TestLinesOfAParagraphHaveSpaces reads lines that end and begin with signs.
+// TestLinesOfAParagraphHaveSpaces checks the spaces between lines that end and begin with
+// punctuation.
 func TestLinesOfAParagraphHaveSpaces(t *testing.T) {
 	text, _, err := convert(t, documents.PDF, makeTaggedPDF("It costs 100 % [sic]", "here, and it ends.",
 		"*Not bold* is a well-", "known sign (a)", "(b) at the end"))
@@ -154,7 +158,8 @@ func TestLinesOfAParagraphHaveSpaces(t *testing.T) {
 	})
 }
 
-// TestTablesWithoutLinesAreRows reads pages with cells beside each other, and with texts.
+// TestTablesWithoutLinesAreRows checks that cells next to each other become rows, but columns of
+// prose do not.
 func TestTablesWithoutLinesAreRows(t *testing.T) {
 	at := func(x, y int, text string) string {
 		return fmt.Sprintf("BT /F1 10 Tf 1 0 0 1 %d %d Tm (%s) Tj ET\n", x, y, text)
@@ -171,7 +176,7 @@ func TestTablesWithoutLinesAreRows(t *testing.T) {
 	bill += at(60, 400, "Please pay within thirty days, and name the number of the invoice when you do so.")
 	wanted = append(wanted, "Please pay within thirty days")
 
-	// Heading and notes stand over and below two columns, whose lines are drawn in turns.
+	// The heading and the notes are above and below two columns, whose lines are drawn alternately.
 	columns := at(60, 780, "The heading of this page stands over both of its columns")
 	left, right := []string{"The heading"}, []string{}
 	for i := range 30 {
@@ -208,7 +213,8 @@ func TestLigaturesAreLetters(t *testing.T) {
 	}
 }
 
-// TestHiddenTextIsLeftOut reads text twice in one place, which is bold, and text outside a page.
+// TestHiddenTextIsLeftOut checks that text drawn twice in one place, which is bold text, is read
+// once, and text outside a page is not read.
 func TestHiddenTextIsLeftOut(t *testing.T) {
 	bold := "BT /F1 12 Tf 1 0 0 1 72 700 Tm (Total 42) Tj ET BT /F1 12 Tf 1 0 0 1 72.3 700 Tm (Total 42) Tj ET\n"
 	text, about, err := convert(t, documents.PDF, makePDF(pdfPage{portrait, bold}))

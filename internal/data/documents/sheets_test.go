@@ -125,7 +125,8 @@ func TestSimpleFormulasAreComputed(t *testing.T) {
 	}
 }
 
-// TestFormulasOfBinaryWorkbooksAreComputed reads a workbook that no spreadsheet program has opened.
+// TestFormulasOfBinaryWorkbooksAreComputed reads a workbook without saved values, as if no
+// spreadsheet program had opened it.
 func TestFormulasOfBinaryWorkbooksAreComputed(t *testing.T) {
 	text, about, err := convert(t, documents.Zip, documenttruth.DropValues(t, binaryWorkbook(t, "book.xlsb")))
 	if err != nil {
@@ -179,7 +180,7 @@ func TestWorkbooksInXML(t *testing.T) {
 	}
 }
 
-// TestHiddenRowsOfOldWorkbooksAreCounted reads a workbook before 2007.
+// TestHiddenRowsOfOldWorkbooksAreCounted reads a workbook in the format used before 2007.
 func TestHiddenRowsOfOldWorkbooksAreCounted(t *testing.T) {
 	var book []byte
 	add := func(kind uint16, body ...byte) {
@@ -201,7 +202,7 @@ func TestHiddenRowsOfOldWorkbooksAreCounted(t *testing.T) {
 		add(number, append([]byte{i, 0, 0, 0, 0, 0}, value...)...)
 	}
 	add(end)
-	book = append(book, make([]byte, 5000)...) // short streams lie elsewhere
+	book = append(book, make([]byte, 5000)...) // short streams are stored elsewhere
 
 	text, about, err := convert(t, documents.OLE, makeCompound(map[string][]byte{"Workbook": book}))
 	if err != nil {

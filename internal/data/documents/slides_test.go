@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/internal/data/documents"
 )
 
-// deck returns a presentation of one slide with shapes. Its layout has places for the title, for
-// two texts and for the number of the slide; its master has one for a text.
+// deck returns a presentation of one slide with shapes. Its layout has placeholders for the title,
+// two texts and the slide number; its master has one for text.
 func deck(t *testing.T, shapes string) []byte {
 	t.Helper()
 	const (
@@ -60,7 +60,7 @@ func deck(t *testing.T, shapes string) []byte {
 	})
 }
 
-// place returns where a shape is, in inches.
+// place returns the position and size of a shape, given in inches.
 func place(x, y, width, height float64) string {
 	const inch = 914400
 	return fmt.Sprintf(`<a:xfrm><a:off x="%.0f" y="%.0f"/><a:ext cx="%.0f" cy="%.0f"/></a:xfrm>`,
@@ -79,7 +79,8 @@ func box(text string, x, y, width, height float64) string {
 		`</a:t></a:r></a:p></p:txBody></p:sp>`
 }
 
-// TestSlidesAreReadInTheirOrder reads shapes that stand in another order in the file.
+// TestSlidesAreReadInTheirOrder checks that shapes are read by position if they have a different
+// order in the file.
 func TestSlidesAreReadInTheirOrder(t *testing.T) {
 	const inGroup = `<a:off x="914400" y="914400"/><a:ext cx="1828800" cy="914400"/>` +
 		`<a:chOff x="9144000" y="9144000"/><a:chExt cx="18288000" cy="9144000"/>`
@@ -118,7 +119,7 @@ func TestSlidesAreReadInTheirOrder(t *testing.T) {
 		"boxes on a background": {
 			box("C", 1.5, 3, 2, 1) + box("B", 1.5, 1.5, 2, 1) + box("A", 1, 1, 4, 5) + box("D", 6, 1, 2, 1), "A B C D",
 		},
-		// Of this group, 10 units are one of the slide.
+		// Ten units of this group are one unit of the slide.
 		"a group": {
 			box("C", 1, 4, 2, 1) + `<p:grpSp><p:nvGrpSpPr/><p:grpSpPr><a:xfrm>` + inGroup + `</a:xfrm></p:grpSpPr>` +
 				box("B", 20, 10, 10, 10) + box("A", 10, 10, 9, 10) + `</p:grpSp>`,
@@ -144,7 +145,7 @@ func TestSlidesAreReadInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestOddSlidesAreRead reads slides that are not put in order.
+// TestOddSlidesAreRead checks that slides are read even if their shapes cannot be put in order.
 func TestOddSlidesAreRead(t *testing.T) {
 	shapes := box("B", 1, 5, 3, 1) + box("A", 1, 1, 3, 1)
 	for name, shapes := range map[string]string{

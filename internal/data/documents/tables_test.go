@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/documents"
 )
 
-// TestTablesOfPages reads tables whose cells a reader finds by their places.
+// TestTablesOfPages reads tables whose cells are recognized by their positions.
 func TestTablesOfPages(t *testing.T) {
 	for name, c := range map[string]struct{ page, want string }{
 		"headers of rows": {
@@ -79,7 +79,7 @@ func odf(t *testing.T, kind, body string) []byte {
 	})
 }
 
-// odfRow returns a row of cells: of empty texts, of texts, and covered ones, which are "-".
+// odfRow returns a row of cells: empty ones, ones with text, and covered ones, given as "-".
 func odfRow(cells ...string) string {
 	out := "<table:table-row>"
 	for _, cell := range cells {
@@ -96,7 +96,7 @@ func odfRow(cells ...string) string {
 	return out + "</table:table-row>"
 }
 
-// TestTablesOfOpenDocument reads tables whose cells span others, or hold tables.
+// TestTablesOfOpenDocument reads tables whose cells span others or contain tables.
 func TestTablesOfOpenDocument(t *testing.T) {
 	const wide = `table:number-columns-spanned="2"|`
 	inner := `<table:table>` + odfRow("nut", "2") + odfRow("na\\il", "3") + `</table:table>`
@@ -181,8 +181,8 @@ func TestTablesOfRTF(t *testing.T) {
 	}
 }
 
-// TestHiddenTextStaysHidden reads pages with text that no reader sees, and with text that only
-// looks so.
+// TestHiddenTextStaysHidden checks that invisible text is left out, but not text that only seems to
+// be invisible.
 func TestHiddenTextStaysHidden(t *testing.T) {
 	for name, page := range map[string]string{
 		"hidden":              `<p hidden>secret</p>`,
@@ -226,8 +226,8 @@ func TestHiddenTextStaysHidden(t *testing.T) {
 	}
 }
 
-// TestNumbersStayApart reads numbers that would become others if their places on the line were
-// lost.
+// TestNumbersStayApart checks that numbers do not merge if only their positions on the line
+// separate them.
 func TestNumbersStayApart(t *testing.T) {
 	for name, c := range map[string]struct{ page, want string }{
 		"powers":        {`<p>10<sup>6</sup> of x<sub>12</sub>`, "10<sup>6</sup> of x<sub>12</sub>"},
@@ -249,7 +249,7 @@ func TestNumbersStayApart(t *testing.T) {
 	}
 }
 
-// TestHostileTablesAreSmall reads tables that claim to be enormous.
+// TestHostileTablesAreSmall checks that tables that claim to be enormous become small text.
 func TestHostileTablesAreSmall(t *testing.T) {
 	for name, page := range map[string]string{
 		"wide":      `<table><tr><td colspan=1000000 rowspan=1000000>a<td>b</table>`,

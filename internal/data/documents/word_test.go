@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/documents"
 )
 
-// wordFile returns a document of Word with a body.
+// wordFile returns a Word document with the given body.
 func wordFile(t *testing.T, body string) []byte {
 	t.Helper()
 	const (
@@ -28,7 +28,7 @@ func wordFile(t *testing.T, body string) []byte {
 	})
 }
 
-// TestTablesAndFormulasOfWord reads what office_oxide alone would move or join.
+// TestTablesAndFormulasOfWord reads tables and formulas that office_oxide alone would move or join.
 func TestTablesAndFormulasOfWord(t *testing.T) {
 	run := func(text string) string { return `<w:r><w:t>` + text + `</w:t></w:r>` }
 	cell := func(text string) string { return `<w:tc><w:p>` + run(text) + `</w:p></w:tc>` }

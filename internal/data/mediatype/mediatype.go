@@ -1,4 +1,4 @@
-// Package mediatype detects the types of pictures and archives by their first bytes. The standard
+// Package mediatype detects the types of images and archives by their first bytes. The standard
 // library's http.DetectContentType would link all of net/http into a program without a network.
 package mediatype
 
@@ -10,7 +10,7 @@ const (
 	Unknown = "application/octet-stream"
 )
 
-// signatures are the first bytes of each type.
+// signatures lists the first bytes of each type.
 var signatures = []struct{ kind, start string }{
 	{"image/png", "\x89PNG\r\n\x1a\n"},
 	{"image/jpeg", "\xff\xd8\xff"},

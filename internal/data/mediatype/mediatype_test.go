@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTypesAreThoseOfTheLibrary compares with net/http.
+// TestTypesAreThoseOfTheLibrary compares the detected types with those of net/http.
 func TestTypesAreThoseOfTheLibrary(t *testing.T) {
 	texts := []string{
 		"RIFF\x00\x00\x00\x00WEBPVP8 ", "RIFF\x00\x00\x00\x00WEBPVP8X", "RIFF\x00\x00\x00\x00WEBP", "RIFF",

@@ -1,5 +1,5 @@
-// Package openfile opens files with names that come from clients and commands. A name may lead to a
-// pipe, a device or a socket: opening one can block forever, or have effects.
+// Package openfile opens files whose names clients and commands provide. A name may lead to a pipe,
+// a device or a socket: opening one can block forever, or have effects.
 package openfile
 
 import (
@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// Regular opens a regular file for reading, and refuses anything else. It never blocks, even if the
-// file is replaced by a pipe at the same time.
+// Regular opens a regular file for reading, and refuses anything else. It never blocks, even if a
+// pipe replaces the file concurrently.
 func Regular(path string) (*os.File, error) { return regular(path, os.Stat, os.OpenFile) }
 
 // RegularIn is like Regular, for a file in a folder.

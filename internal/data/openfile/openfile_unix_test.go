@@ -75,12 +75,12 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	}
 }
 
-// TestAPipeIsOpenedOnceAWriterHasIt: without a writer, opening fails at the end of the context,
-// even if the pipe's name was deleted.
+// TestAPipeIsOpenedOnceAWriterHasIt also checks that without a writer, opening fails when the
+// context ends, even if the pipe's name was deleted.
 func TestAPipeIsOpenedOnceAWriterHasIt(t *testing.T) {
 	path := makePipe(t)
 	go func() {
-		time.Sleep(20 * time.Millisecond) // so that the open waits, most likely
+		time.Sleep(20 * time.Millisecond) // by then, the open probably waits
 		_ = os.WriteFile(path, []byte("from a pipe"), 0o600)
 	}()
 	pipe, err := Pipe(t.Context(), path)
@@ -100,7 +100,7 @@ func TestAPipeIsOpenedOnceAWriterHasIt(t *testing.T) {
 	}
 }
 
-// TestTheReadOfAPipeEndsWithTheContext: its writer writes nothing.
+// TestTheReadOfAPipeEndsWithTheContext checks that a read ends if the pipe's writer writes nothing.
 func TestTheReadOfAPipeEndsWithTheContext(t *testing.T) {
 	path := makePipe(t)
 	writers := make(chan *os.File, 1)

@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// withoutWaiting is only for Unix.
+// withoutWaiting has an effect only on Unix.
 const withoutWaiting = 0
 
-// Pipe is only for Unix.
+// Pipe returns an error: it is supported only on Unix.
 func Pipe(context.Context, string) (*os.File, error) {
 	return nil, errors.New("it is a pipe: give it as standard input")
 }

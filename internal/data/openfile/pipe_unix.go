@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withoutWaiting is the open flag for not waiting for a writer.
+// withoutWaiting is the flag with which an open does not wait for a writer.
 const withoutWaiting = unix.O_NONBLOCK
 
 // Pipe opens a named pipe, or the pipe of a process substitution, once it has a writer. The end of
@@ -37,7 +37,7 @@ func Pipe(ctx context.Context, path string) (*os.File, error) {
 		case <-ctx.Done():
 		}
 
-		// A writer that writes nothing unblocks the open, once the open has begun.
+		// Opening the pipe for writing unblocks an open that has begun.
 		writer, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)
 		if err == nil {
 			_ = writer.Close() // nothing was written
@@ -51,7 +51,7 @@ func Pipe(ctx context.Context, path string) (*os.File, error) {
 		case <-time.After(10 * time.Millisecond):
 		}
 		if err != nil && !errors.Is(err, unix.ENXIO) {
-			return nil, context.Cause(ctx) // the pipe is gone: nothing can unblock the open any more
+			return nil, context.Cause(ctx) // the pipe is gone: nothing can unblock the open
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
-// TestBadPagesAreErrors draws pages that do not exist, or would be too much.
+// TestBadPagesAreErrors draws pages that do not exist or exceed a bound.
 func TestBadPagesAreErrors(t *testing.T) {
 	whole := string(makePDF([][2]string{{small, red}}))
 	sized := func(box string) string { return string(makePDF([][2]string{{"/MediaBox [" + box + "]", red}})) }
@@ -46,8 +46,8 @@ func TestBadPagesAreErrors(t *testing.T) {
 	}
 }
 
-// TestHostilePagesEnd draws pages that recurse, repeat and unpack without an end. Each ends within
-// its bounds, with a picture or an error.
+// TestHostilePagesEnd draws pages that recurse, repeat and unpack endlessly. Each call must end
+// within its bounds, with a picture or an error.
 func TestHostilePagesEnd(t *testing.T) {
 	const form = "/Type /XObject /Subtype /Form /BBox [0 0 144 72] /Resources << /XObject << /X 5 0 R >> >>"
 	const bomb = "/Type /XObject /Subtype /Image /Width 60000 /Height 60000 /BitsPerComponent 8 /ColorSpace /DeviceRGB"
@@ -95,8 +95,8 @@ func TestDrawingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// FuzzDraw changes documents. For each changed document, the module must end within its bounds and
-// answer in the right format.
+// FuzzDraw changes documents. For each one, the module must finish within its bounds and answer in
+// the right format.
 func FuzzDraw(f *testing.F) {
 	f.Add(makePDF([][2]string{{small, red}}))
 	f.Add(makePDF([][2]string{{small + " /Rotate 90", "BT /F1 40 Tf 10 20 Td (Wide) Tj /F2 9 Tf <65e5> Tj ET"}}))

@@ -1,7 +1,8 @@
-// Package pageimages draws pages of PDF files as pictures, for models that see.
+// Package pageimages draws pages of PDF files as pictures, for models that accept images.
 //
 // The drawer runs inside WebAssembly, with a separate instance for each page: without files and
-// network, within bounds of memory, fuel and time. A hostile document harms only its own picture.
+// network access, within bounds of memory, fuel and time. A hostile document harms only its own
+// picture.
 package pageimages
 
 import (
@@ -33,13 +34,13 @@ var files = rustmodule.Link(rustmodule.Files{Manifest: manifestFile, Code: codeF
 
 var engine = rustmodule.Engine{Files: files, Name: "the drawer of pages"}
 
-// The operations of the module.
+// These are the operations of the module.
 const (
 	opCount = iota
 	opDraw
 )
 
-// Bounds of the resolution, in dots per inch. The module has those of the picture's size.
+// These bounds apply to the resolution, in dots per inch. The module bounds the picture's size.
 const (
 	MinDPI = 36
 	MaxDPI = 300
@@ -48,7 +49,7 @@ const (
 // MaxPNG bounds a picture, in bytes. Models accept no more.
 const MaxPNG = 8 << 20
 
-// Bounds of one picture.
+// These bounds apply to one picture.
 const (
 	timeout     = 30 * time.Second
 	memory      = 512 << 20
@@ -64,11 +65,12 @@ var ErrNotDrawn = errors.New("the page cannot be drawn")
 // Picture is a drawn page.
 type Picture struct {
 	PNG []byte
-	// Lacks lists, in words, which things on the page could not be drawn; it is empty if all were.
+	// Lacks lists, in words, the things on the page that could not be drawn; it is empty if
+	// everything was drawn.
 	Lacks string
 }
 
-// lacks are the bits of an answer.
+// lacks contains the meaning of each bit of an answer.
 var lacks = []string{
 	"text whose font is missing", "a picture that cannot be decoded", "an annotation that cannot be drawn",
 }
@@ -139,7 +141,7 @@ func explain(err error) error {
 	return err
 }
 
-// pngMark is how each PNG begins.
+// pngMark is the beginning of each PNG.
 var pngMark = []byte("\x89PNG\r\n\x1a\n")
 
 // decode decodes an answer, which is not trusted: 0, what the picture lacks, and the picture; or 1

@@ -24,8 +24,8 @@ func draw(tb testing.TB, data []byte, page, dpi int) (*pageimages.Picture, error
 	return pageimages.Draw(tb.Context(), rustmodule.Start{CacheDir: testcache.Dir()}, section, page, dpi)
 }
 
-// makePDF returns a PDF. Each page is what its dictionary says, and what it draws. Further objects
-// have the numbers from 5 on.
+// makePDF returns a PDF. Each page consists of the entries of its dictionary and of what it draws.
+// Further objects are numbered from 5.
 func makePDF(pages [][2]string, further ...string) []byte {
 	const fonts = "/Font << /F1 3 0 R /F2 4 0 R >>"
 	objects := append([]string{
@@ -81,7 +81,7 @@ func isRed(i image.Image, x, y int) bool {
 	return r > 0xf000 && g < 0x1000 && b < 0x1000
 }
 
-// TestPagesAreDrawn draws pages whose left half is red, before they are turned or cropped.
+// TestPagesAreDrawn draws pages whose left half is red, before they are rotated or cropped.
 func TestPagesAreDrawn(t *testing.T) {
 	data := makePDF([][2]string{
 		{small, red}, {small + " /Rotate 90", red}, {small + " /CropBox [36 0 144 72]", red}, {small, ""},
@@ -109,7 +109,7 @@ func TestPagesAreDrawn(t *testing.T) {
 	}
 }
 
-// TestTextIsDrawnOrNamed draws text in a font that the drawer has, and in one that is missing.
+// TestTextIsDrawnOrNamed draws text in an available font and in a missing one.
 func TestTextIsDrawnOrNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		content, lacks string

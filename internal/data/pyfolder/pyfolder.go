@@ -1,5 +1,5 @@
 // Package pyfolder reads a folder of Python packages, such as one made by `pip install --target`.
-// The folder may be an archive, and its content is hostile: it is bounded before it is read.
+// The folder may be an archive, and its content is not trusted: it is bounded before it is read.
 package pyfolder
 
 import (
@@ -14,7 +14,7 @@ import (
 	"unicode"
 )
 
-// Bounds of a folder.
+// These bounds apply to a folder.
 const (
 	maxFiles = 20_000
 	maxFile  = 64 << 20  // bytes
@@ -80,7 +80,7 @@ func check(name string, entry fs.DirEntry) (int64, error) {
 	return info.Size(), nil
 }
 
-// compiled are the extensions of modules compiled for a processor.
+// compiled lists the extensions of modules compiled for a processor.
 var compiled = []string{".so", ".pyd", ".dylib", ".dll"}
 
 func isCompiled(name string) bool { return slices.Contains(compiled, path.Ext(name)) }

@@ -63,7 +63,7 @@ func nameOf(u *url.URL) string {
 	return u.Hostname()
 }
 
-// get requests the bytes of a file from at on.
+// get requests the bytes of a file starting at offset at.
 func (c *Client) get(ctx context.Context, u *url.URL, at int64, version string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -133,7 +133,7 @@ func IsMissing(err error) bool {
 	return ok && status.code == http.StatusNotFound
 }
 
-// mayPass reports whether another attempt may succeed.
+// mayPass reports whether the problem may be temporary, so that another attempt may succeed.
 func mayPass(err error) bool {
 	if status, ok := errors.AsType[*statusError](err); ok {
 		return status.code >= 500 || status.code == http.StatusTooManyRequests
@@ -187,7 +187,7 @@ func (f *File) Read(p []byte) (int, error) {
 			return n, err
 		}
 		if n > 0 {
-			return n, nil // the next call meets the error again, or resumes
+			return n, nil // the next call gets the error again, or resumes
 		}
 
 		if f.ctx.Err() != nil {

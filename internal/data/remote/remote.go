@@ -1,9 +1,10 @@
 // Package remote reads files from servers: by https, and from S3-compatible stores.
 //
-// A name may come from an attacker, who wants to reach what only this machine can reach. So every
-// connection, including those of redirects, goes to an address of the public Internet that was
-// checked when it was dialled, unless the server is on the list of allowed ones. The time without
-// data, the redirects and the attempts are bounded. The reader of a file must bound its bytes.
+// An attacker may choose a name in order to reach servers that only this machine can reach. So
+// every connection, including those of redirects, goes to an address of the public Internet that
+// was checked when it was dialled, unless the server is on the list of allowed ones. The time
+// without data, the redirects and the attempts are bounded. The reader of a file must bound its
+// bytes.
 package remote
 
 import (
@@ -37,7 +38,7 @@ func Shorten(path string) string {
 	return path
 }
 
-// Bounds of a response: of each phase, of the time without data, and of redirects.
+// These bounds apply to a response: to each phase, the time without data, and redirects.
 const (
 	dialTime     = 15 * time.Second
 	headTime     = 30 * time.Second
@@ -105,7 +106,7 @@ func (c *Client) isAllowed(host, port string) bool {
 		slices.Contains(c.trusted, net.JoinHostPort(host, port))
 }
 
-// check refuses an address by its text.
+// check refuses an address that is not allowed, without resolving its host.
 func (c *Client) check(u *url.URL) error {
 	port := u.Port()
 	if port == "" {

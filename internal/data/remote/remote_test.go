@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serve starts a server with TLS, and returns its host and a client that trusts the server and has
-// it on its list.
+// serve starts a server with TLS, and returns its host and a client that trusts the server and
+// lists it as allowed.
 func serve(t *testing.T, handler http.HandlerFunc) (host string, c *Client) {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)
@@ -80,7 +80,7 @@ func TestAFileIsRead(t *testing.T) {
 	}
 }
 
-// broken serves a text, but breaks each connection after a part of it.
+// broken serves text, but breaks each connection after part bytes.
 func broken(text string, part int, version func(request int) string) http.HandlerFunc {
 	requests := 0
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -172,7 +172,8 @@ func TestAnswersWithoutAFile(t *testing.T) {
 	}
 }
 
-// Without a list, only servers on the public Internet are reached, whatever their names.
+// Without a list, the client reaches only servers on the public Internet, regardless of their
+// names.
 func TestPrivateServersAreRefused(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("the server was reached")

@@ -25,7 +25,8 @@ type Bucket struct {
 // maxObjects bounds the objects with a prefix.
 const maxObjects = 1_000_000
 
-// getenv reads the variables that every S3 client reads, just as its library does for the keys.
+// getenv reads the variables that every S3 client reads; the S3 library reads those of the keys
+// itself.
 func getenv(name string) string { return os.Getenv(name) } //nolint:forbidigo // see above
 
 // OpenBucket connects to the store configured in the environment: AWS, or AWS_ENDPOINT_URL_S3 or
@@ -81,7 +82,7 @@ func (b *Bucket) Open(ctx context.Context, key string) (*File, error) {
 	return f, nil
 }
 
-// get requests the bytes of an object from at on.
+// get requests the bytes of an object starting at offset at.
 func (b *Bucket) get(ctx context.Context, key string, at int64, version string) (*http.Response, error) {
 	var o minio.GetObjectOptions
 	if at > 0 {

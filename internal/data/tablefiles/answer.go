@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
-// Bounds of an answer.
+// These bounds apply to an answer.
 const (
 	maxText    = 1 << 10 // bytes
 	maxTables  = 10_000

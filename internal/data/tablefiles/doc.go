@@ -2,5 +2,6 @@
 // A table becomes lines of JSON, one per row.
 //
 // Hostile files are parsed inside WebAssembly, with a separate instance for each file: without
-// files and network, within bounds of memory, fuel and time. A malicious file ends with an error.
+// files and network access, within bounds of memory, fuel and time. A malicious file ends with an
+// error.
 package tablefiles

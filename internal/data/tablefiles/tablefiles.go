@@ -31,24 +31,24 @@ var engine = rustmodule.Engine{Files: files, Name: "the reader of tables"}
 // Kind is the format of a file.
 type Kind string
 
-// The kinds. A Workbook is a spreadsheet of Excel or OpenDocument, of any version; Feather files
-// are Arrow, too.
+// These are the kinds. A Workbook is a spreadsheet of Excel or OpenDocument, of any version;
+// Feather files are Arrow files, too.
 const (
 	Parquet  Kind = "parquet"
 	Arrow    Kind = "arrow"
 	Workbook Kind = "workbook"
-	// SpreadsheetXML is a workbook of Excel 2003 in one XML text.
+	// SpreadsheetXML is a workbook of Excel 2003 in a single XML file.
 	SpreadsheetXML Kind = "spreadsheetml"
 )
 
-// The operations of the module.
+// These are the operations of the module.
 const (
 	opList = iota
 	opRows
 )
 
-// Bounds of one call. Work and time grow with the file's size; a small Parquet file may represent
-// very many rows.
+// These bounds apply to one call. Work and time grow with the file's size; a small Parquet file may
+// represent very many rows.
 const (
 	baseTime    = 2 * time.Minute
 	timePerMiB  = 5 * time.Second
@@ -67,7 +67,7 @@ type Options struct {
 	Bounds rustmodule.Bounds
 }
 
-// List returns the tables of a file: their names, columns and, for Parquet, numbers of rows. The
+// List returns the tables in a file: their names, columns and, for Parquet, numbers of rows. The
 // error is [ErrUnreadable] for a file that cannot be read, or that exceeds a bound.
 func List(ctx context.Context, o Options, kind Kind, file *io.SectionReader) ([]bigtext.Table, error) {
 	answer, err := call(ctx, o, opList, kind, 0, file, io.Discard)
@@ -77,8 +77,8 @@ func List(ctx context.Context, o Options, kind Kind, file *io.SectionReader) ([]
 	return decode(answer)
 }
 
-// Rows writes the rows of the table with a number, as JSON objects, one per line. Each has all
-// columns that List returns.
+// Rows writes the rows of the table with the given number, as JSON objects, one per line. Each has
+// all columns that List returns.
 func Rows(
 	ctx context.Context, o Options, kind Kind, number int, file *io.SectionReader, lines io.Writer,
 ) error {

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// truth is a table as read by the tool that made its file.
+// truth is a table as read by the tool that wrote its file.
 type truth struct {
 	Name    string
 	Columns []string
@@ -45,7 +45,7 @@ func TestTablesAreThoseOfOtherTools(t *testing.T) {
 // nativePython names a Python with the packages of scripts/documents/requirements.txt.
 const nativePython = "RLM_DOCUMENTS_PYTHON"
 
-// TestNewTablesAreThoseOfOtherTools creates new, larger files.
+// TestNewTablesAreThoseOfOtherTools compares the tables of new, larger files.
 func TestNewTablesAreThoseOfOtherTools(t *testing.T) {
 	python := os.Getenv(nativePython)
 	if python == "" {
@@ -221,7 +221,7 @@ func TestCellsKeepTheirValues(t *testing.T) {
 	}
 }
 
-// TestDamagedFilesAreErrors cuts and changes files of each kind.
+// TestDamagedFilesAreErrors cuts and changes files of each kind, and reads them.
 func TestDamagedFilesAreErrors(t *testing.T) {
 	files := samples(t)
 	files["short.xlsb"] = readSample(t, "short.xlsb")
@@ -255,8 +255,7 @@ func TestDamagedFilesAreErrors(t *testing.T) {
 	}
 }
 
-// useHostile does with a file what a session would. An error must report that the file is
-// unreadable.
+// useHostile uses a file as a session would. An error must report that the file is unreadable.
 func useHostile(t *testing.T, what string, kind tablefiles.Kind, data []byte) {
 	t.Helper()
 	tables, err := tablefiles.List(t.Context(), options, kind, section(data))

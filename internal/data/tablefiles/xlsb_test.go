@@ -39,7 +39,7 @@ func TestBinaryWorkbooksHaveTables(t *testing.T) {
 	}
 }
 
-// The kinds of records that the next test changes: see internal/machine/rustmodule/xlsb.rs.
+// The next test changes records of these kinds: see internal/machine/rustmodule/xlsb.rs.
 const (
 	cellText   = 6
 	cellBool   = 4
@@ -47,8 +47,8 @@ const (
 	wrongValue = 11
 )
 
-// TestOtherCellsOfBinaryWorkbooksAreRead changes texts to texts with fonts, and booleans to errors
-// of formulas, which Excel writes and no library does.
+// TestOtherCellsOfBinaryWorkbooksAreRead changes strings to strings with fonts, and booleans to
+// errors of formulas: Excel writes such cells, but no library does.
 func TestOtherCellsOfBinaryWorkbooksAreRead(t *testing.T) {
 	data := documenttruth.ChangeRecords(t, readSample(t, "book.xlsb"), func(kind byte, body []byte) (byte, []byte) {
 		switch kind {
@@ -70,7 +70,8 @@ func TestOtherCellsOfBinaryWorkbooksAreRead(t *testing.T) {
 	checkTables(t, "book.xlsb", data, want)
 }
 
-// TestFormulasOfBinaryWorkbooksAreComputed reads a workbook that no spreadsheet program has opened.
+// TestFormulasOfBinaryWorkbooksAreComputed reads a workbook without saved values, as if no
+// spreadsheet program had opened it.
 func TestFormulasOfBinaryWorkbooksAreComputed(t *testing.T) {
 	want := binaryTables()
 	last := want[0].Rows[len(want[0].Rows)-1]

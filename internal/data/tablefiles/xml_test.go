@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/tablefiles"
 )
 
-// xmlCells are cells of a workbook in XML, and their values in JSON.
+// xmlCells contains cells of a workbook in XML, and their values in JSON.
 var xmlCells = []struct{ cell, want string }{
 	{`<Cell><Data ss:Type="Number">123456789012345678</Data></Cell>`, "123456789012345678"},
 	{`<Cell><Data ss:Type="Number">0.1</Data></Cell>`, "0.1"},
@@ -58,7 +58,7 @@ func TestWorkbooksInXMLHaveRows(t *testing.T) {
 	}
 }
 
-// TestTimesOfOpenDocumentAreThoseOfExcel reads times of day, and times that have passed.
+// TestTimesOfOpenDocumentAreThoseOfExcel reads times of day, and durations.
 func TestTimesOfOpenDocumentAreThoseOfExcel(t *testing.T) {
 	content := `<office:document-content xmlns:office="o" xmlns:text="t" xmlns:table="b"><office:body>` +
 		`<office:spreadsheet><table:table table:name="S"><table:table-row><table:table-cell ` +

@@ -38,7 +38,7 @@ func (d Dialect) Check() error {
 	return nil
 }
 
-// MaxFields is the largest number of fields in a row that the host reads.
+// MaxFields is the largest number of fields in a row that the host accepts.
 const MaxFields = 100_000
 
 // errLong reports that a row or one of its fields is too long.
@@ -55,7 +55,7 @@ type rowReader struct {
 	// open is the number of the line with a quote that never ends, in the last row read, or 0.
 	open int64
 	// isTorn reports that text follows a closing quote in the last row read. isEscaped reports that
-	// a backslash precedes one of these quotes.
+	// a backslash precedes such a quote.
 	isTorn, isEscaped bool
 
 	fields [][]byte // the row's fields, valid until the next row is read
@@ -63,7 +63,7 @@ type rowReader struct {
 }
 
 // next reads a row and reports whether there was one. A blank line is a row without fields. After
-// an error, the reader stays where it was.
+// an error, the position does not change.
 func (r *rowReader) next() (isRow bool, err error) {
 	if r.at >= len(r.data) {
 		return false, nil
@@ -114,7 +114,7 @@ func (r *rowReader) next() (isRow bool, err error) {
 	}
 }
 
-// add adds a field to the row. The position of its end must be within the bound.
+// add adds a field to the row. The position of the field's end must be within the bound.
 func (r *rowReader) add(field []byte, at, end int) error {
 	if at == end && end < len(r.data) || len(r.fields) == MaxFields ||
 		len(field) > r.Limit && utf8.RuneCount(field) > r.Limit {
@@ -194,8 +194,9 @@ func (r *rowReader) readQuoted(at, end int) (field []byte, next, lines int) {
 	return field, next, countLineEnds(field)
 }
 
-// joinEscaped adds the part of a quoted field up to its last escaped character before the next
-// plain quote, without the escapes. An Escape before any other character is part of the field.
+// joinEscaped appends the part of a quoted field that ends with the last escaped character before
+// the next unescaped quote, without the escapes. An Escape before any other character is part of
+// the field.
 func (r *rowReader) joinEscaped(joined []byte, from, end int) ([]byte, int) {
 	for at := from; at < end && r.data[at] != r.Quote; at++ {
 		if r.data[at] != r.Escape || at+1 == end {

@@ -1,12 +1,12 @@
 package tables
 
-// maxBatch bounds a batch of rows, in bytes. A short row becomes a long one if there are many
-// names.
+// maxBatch bounds a batch of rows, in bytes. With many names, a short row becomes a long one.
 const maxBatch = 4 << 20
 
 // CSVRows reads the next rows of data, which begin at the byte from, in the line numbered line.
-// With names, a row is a dict as made by csv.DictReader, otherwise a list. It reads up to most
-// rows. The guest receives the number of the last line of each row, unless each row is one line.
+// With names, a row is a dict as made by csv.DictReader; otherwise it is a list. It reads up to
+// most rows. The guest receives the number of the last line of each row, unless each row is one
+// line.
 func CSVRows(data []byte, from int, line int64, d Dialect, names [][]byte, most int) *Batch {
 	r := &rowReader{Dialect: d, data: data, at: from, line: line}
 	w := &rowWriter{names: names}
@@ -36,7 +36,7 @@ func CSVRows(data []byte, from int, line int64, d Dialect, names [][]byte, most 
 	return &w.Batch
 }
 
-// rowWriter writes rows of CSV.
+// rowWriter writes CSV rows.
 type rowWriter struct {
 	Batch
 

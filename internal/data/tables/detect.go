@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Bounds of the names in a text whose file name does not say that it is CSV.
+// These bounds apply to the names in a text whose file name does not mark it as CSV.
 const (
 	longName  = 64 // bytes
 	mostWords = 6
@@ -19,7 +19,7 @@ const (
 
 // IsCSV reports whether the beginning of a text is CSV beyond doubt: all of its rows have the same
 // number of fields, the first row has short names, and rows with commas have typed values. isCut
-// says that the text goes on.
+// reports whether the text continues.
 func IsCSV(data []byte, isCut bool) bool {
 	if isCut {
 		data = data[:1+bytes.LastIndexAny(data, "\r\n")]

@@ -45,7 +45,8 @@ func (f *finder) chooseDialect() Dialect {
 	return best.Dialect
 }
 
-// lookQuoted looks at the sample with the ways in which a text with this delimiter may be quoted.
+// lookQuoted reads the sample in each way in which text with this delimiter may be quoted, and
+// returns the best result.
 func (f *finder) lookQuoted(d Dialect) shape {
 	if f.Comment == 0 && f.hasComments(d) {
 		d.Comment = '#'
@@ -66,8 +67,8 @@ func (f *finder) lookQuoted(d Dialect) shape {
 	return plain
 }
 
-// hasComments reports whether the text begins with lines of comments, and no row of the sample
-// that has all fields begins as they do. A header may begin so, too.
+// hasComments reports whether the text begins with lines of comments, and no row of the sample that
+// has all fields begins like them. A header may begin like them, too.
 func (f *finder) hasComments(d Dialect) bool {
 	r := f.newReader(d)
 	var isComment []bool
@@ -109,7 +110,7 @@ func (f *finder) hasSpaces(d Dialect) bool {
 	return rows > 1 && spaced >= rows
 }
 
-// specials is the length of a text of [Dialect.Special]. In this text, absent means that the
+// specials is the length of a string from [Dialect.Special]. In this string, absent means that the
 // dialect does not use the character.
 const (
 	specials = 4
@@ -130,8 +131,8 @@ func (d Dialect) Special() []byte {
 	return out
 }
 
-// WithSpecial returns the dialect with what Special has written at the beginning of a text, and
-// the rest of the text.
+// WithSpecial returns the dialect with the characters that Special wrote at the beginning of text,
+// and the rest of text.
 func (d Dialect) WithSpecial(text []byte) (changed Dialect, rest []byte, isValid bool) {
 	if len(text) < specials {
 		return d, text, false

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzCSVRows reads all rows of a text, in batches of three.
+// FuzzCSVRows reads all rows of arbitrary text, in batches of three.
 func FuzzCSVRows(f *testing.F) {
 	f.Add([]byte("a,b\n1,\"x\ny\"\"\"z\r\n\r3,\xff"), byte(','), byte('"'), 100, "a\x00b")
 	f.Add([]byte("\"\n\n"), byte(';'), byte('\''), 1, "")
@@ -47,7 +47,7 @@ func FuzzCSVRows(f *testing.F) {
 	})
 }
 
-// FuzzJSONLines decodes random lines. If the host accepts a line, it is JSON.
+// FuzzJSONLines decodes random lines. Each line that the host accepts must be JSON.
 func FuzzJSONLines(f *testing.F) {
 	for _, piece := range jsonPieces {
 		f.Add([]byte(piece))
@@ -70,7 +70,7 @@ func FuzzJSONLines(f *testing.F) {
 	})
 }
 
-// FuzzLines reads all lines of a text.
+// FuzzLines reads all lines of arbitrary text.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\r\n\r\r\n\n\xff\xed\xa0\x80\x00\r"))
 	f.Fuzz(func(t *testing.T, text []byte) {

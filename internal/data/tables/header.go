@@ -10,8 +10,8 @@ import (
 // maxPreamble bounds the rows before a table.
 const maxPreamble = 20
 
-// skipPreamble skips lines before the names of the columns: those that have no delimiter, and those
-// that a blank line separates from a table of more columns.
+// skipPreamble skips lines before the column names: lines without a delimiter, and lines that a
+// blank line separates from a table with more columns.
 func (f *finder) skipPreamble(d *Dialect) {
 	s := f.look(*d)
 	start := slices.Index(s.counts, s.mode)
@@ -43,7 +43,7 @@ func (f *finder) skipPreamble(d *Dialect) {
 	f.note("the table begins in line %d: what is before it is not part of it (skip=%d)", f.line, f.line-1)
 }
 
-// readHeader reads the names of the columns, or makes them if the text has none.
+// readHeader reads the names of the columns, or generates names if the text has none.
 func (f *finder) readHeader(d Dialect) (Layout, error) {
 	r := &rowReader{Dialect: d, data: f.data, at: f.at, line: f.line}
 	for {
@@ -76,7 +76,7 @@ func (f *finder) readHeader(d Dialect) (Layout, error) {
 	}
 }
 
-// hasHeader reports whether the first row has the names of the columns.
+// hasHeader reports whether the first row contains the names of the columns.
 func (f *finder) hasHeader(d Dialect, first [][]byte) bool {
 	if f.Header != HeaderUnknown {
 		return f.Header == HeaderFirst
@@ -94,7 +94,7 @@ func (f *finder) hasHeader(d Dialect, first [][]byte) bool {
 	return true
 }
 
-// judgement says whether the first row seems to contain names or data.
+// judgement states whether the first row seems to contain names or data.
 type judgement int
 
 const (
@@ -103,8 +103,8 @@ const (
 	isData
 )
 
-// judgeHeader compares the first row with the others. A row of values has a number or a date where
-// all other rows have one, and nothing else there. Years and steps such as 30, 60, 90 may be names.
+// judgeHeader compares the first row with the others. A row of values has only numbers or dates in
+// the columns where all other rows have them. Years and steps such as 30, 60, 90 may be names.
 func (f *finder) judgeHeader(d Dialect, first [][]byte) judgement {
 	if len(bytes.TrimSpace(first[0])) == 0 || !slices.ContainsFunc(first, looksTyped) {
 		return isNames
@@ -207,7 +207,7 @@ func smallNumber(field []byte) (n int, isNumber bool) {
 	return n, true
 }
 
-// countColumns returns the largest number of fields in the sample, and at least some.
+// countColumns returns the largest number of fields in the sample, or least if that is larger.
 func (f *finder) countColumns(d Dialect, least int) int {
 	for _, n := range f.look(d).counts {
 		least = max(least, n)
@@ -215,7 +215,7 @@ func (f *finder) countColumns(d Dialect, least int) int {
 	return least
 }
 
-// noteWidth notes rows of the sample with more values than there are columns.
+// noteWidth adds a note about rows of the sample that have more values than there are columns.
 func (f *finder) noteWidth(d Dialect, columns int) {
 	isFilled := func(field []byte) bool { return len(field) > 0 }
 	longer, first := 0, int64(0)
@@ -233,7 +233,7 @@ func (f *finder) noteWidth(d Dialect, columns int) {
 }
 
 // nameColumns makes names unique: a repeated name is numbered, and a missing name is made from the
-// position. They contain no NUL, which separates them on their way to a guest.
+// position. The names contain no NUL, because a NUL separates them when they are sent to a guest.
 func nameColumns(fields [][]byte) [][]byte {
 	names := make([][]byte, len(fields))
 	taken := make(map[string]bool, len(fields))

@@ -7,8 +7,8 @@ import (
 	"unicode/utf16"
 )
 
-// jsonDecoder writes JSON values as CPython's json.loads decodes them. It refuses rare cases:
-// json.loads then produces the value or the exception.
+// jsonDecoder writes JSON values as CPython's json.loads decodes them. It rejects rare cases, for
+// which json.loads itself produces the value or the exception.
 type jsonDecoder struct {
 	Batch
 
@@ -26,14 +26,14 @@ type sharedKey struct {
 	ref  uint32
 }
 
-// Bounds beyond which a value is left to CPython.
+// A value beyond these bounds is left to CPython.
 const (
 	maxJSONDepth  = 100
 	maxJSONDigits = 18 // the most digits of an integer
 	maxSharedKeys = 10_000
 )
 
-// decode writes the value of a line, and reports whether it could.
+// decode writes the value of a line, and reports whether it succeeded.
 func (d *jsonDecoder) decode(line []byte) bool {
 	d.text, d.at, d.next = line, 0, 0
 	out, refs, keys := len(d.out), d.refs, len(d.added)
@@ -168,7 +168,7 @@ func (d *jsonDecoder) array(depth int) bool {
 	}
 }
 
-// plain returns the bytes of a string without escapes, and whether it is one. It leaves d.at after
+// plain returns the bytes of a string, and whether the string has no escapes. It leaves d.at after
 // the string, or at the first escape.
 func (d *jsonDecoder) plain() (text []byte, isPlain bool) {
 	d.at++

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Bounds of a batch, in bytes of text.
+// The bounds of a batch are in bytes of text.
 const (
 	batchSize = 256 << 10
 	// maxRow is the longest row, in bytes, that the host decodes.
@@ -31,7 +31,7 @@ type Batch struct {
 	writer
 	whole, list int // positions of the two lists
 	seen        *repeats
-	era         uint32 // of the texts in seen: earlier output may have been cut off
+	era         uint32 // of the strings in seen: earlier output may have been cut off
 }
 
 // begin starts the list of rows, with capacity for room bytes.
@@ -41,7 +41,8 @@ func (b *Batch) begin(room int) {
 	b.list = b.beginList()
 }
 
-// Encode returns the batch, with the offset of the rest in the guest's units.
+// Encode completes the batch and returns it in the format of marshal. Next is the offset of the
+// first row that is not in it, in characters.
 func (b *Batch) Encode(next int64) []byte {
 	b.bool(b.Stuck)
 	b.int(next)
@@ -50,8 +51,8 @@ func (b *Batch) Encode(next int64) []byte {
 }
 
 // JSONLines decodes the next lines of data, which begin at the byte from. The guest must decode
-// some of them; for each, it receives a list of the index among the rows, the number of the line,
-// and its text. Lines of white space are not rows. The first line has the number line.
+// some of the lines; for each of these, it receives a list of the row's index, the line's number,
+// and the line itself. Lines of white space are not rows. The first line has the number line.
 func JSONLines(data []byte, from int, line int64) (*Batch, error) {
 	d := &jsonDecoder{keys: map[string]int{}}
 	d.begin(2 * batchSize)
@@ -63,7 +64,7 @@ func JSONLines(data []byte, from int, line int64) (*Batch, error) {
 		switch i := bytes.IndexByte(data[at:end], '\n'); {
 		case i >= 0:
 			end = at + i
-		case end < len(data): // does not wait until the end of the line is found
+		case end < len(data): // returned before the end of the line is found
 			return nil, fmt.Errorf("line %d has more than the %d bytes that a row may have: use "+
 				"context.lines()", line, maxLine)
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestALineThatIsTooLongIsNamed puts a long line before others, so the reader must not look for its
-// end.
+// TestALineThatIsTooLongIsNamed puts a long line before others, and checks that the reader does not
+// search for its end.
 func TestALineThatIsTooLongIsNamed(t *testing.T) {
 	long := append([]byte("{}\n\""), bytes.Repeat([]byte("x"), maxLine)...)
 	long = append(long, "\"\n{}\n"...)

@@ -13,14 +13,14 @@ type Layout struct {
 	// First is the offset of the first row of data, in bytes, and Line the number of its line.
 	First int
 	Line  int64
-	// Values say how the values are written, as given in the options.
+	// Values states how the values are written, as given in the options.
 	Values Values
-	// Notes are sentences about what was assumed, and what a reader may not expect.
+	// Notes are sentences about assumptions, and about anything that a reader may not expect.
 	Notes []string
 }
 
-// FindLayout finds out how a CSV text is written that begins at the byte from, unless the options
-// say so. A byte order mark is not part of the first name.
+// FindLayout detects the layout of the CSV text that begins at the byte from, except for what the
+// options specify. A byte order mark is not part of the first name.
 func FindLayout(data []byte, from int, o Options) (Layout, error) {
 	if err := o.Check(); err != nil {
 		return Layout{}, err
@@ -44,7 +44,7 @@ func FindLayout(data []byte, from int, o Options) (Layout, error) {
 	return f.readHeader(dialect)
 }
 
-// finder finds a layout. Its position is after all that does not belong to the table.
+// finder finds a layout. Its position is after everything that precedes the table.
 type finder struct {
 	Options
 
@@ -58,7 +58,7 @@ func (f *finder) note(format string, args ...any) {
 	f.notes = append(f.notes, fmt.Sprintf(format, args...))
 }
 
-// skipLines skips the lines before the table that the options name.
+// skipLines skips the number of lines that the options specify.
 func (f *finder) skipLines() {
 	for range f.Skip {
 		if f.at == len(f.data) {
@@ -78,7 +78,7 @@ func (f *finder) skipLine() {
 	f.line++
 }
 
-// takeSeparator obeys a first line such as sep=; which Excel writes.
+// takeSeparator reads the delimiter from a first line such as sep=; which Excel writes.
 func (f *finder) takeSeparator() {
 	line := f.data[f.at:min(len(f.data), f.at+16)]
 	i := bytes.IndexAny(line, "\r\n")
@@ -96,9 +96,9 @@ func (f *finder) takeSeparator() {
 }
 
 // Encode returns the layout for a guest, in the format of marshal: the delimiter, the names, the
-// number of the line and, in the guest's units, the offset of the first row of data; then the rest
-// of the dialect, see [Dialect.Special]; the texts of missing values; the separators of fractions
-// and of thousands, or empty texts.
+// number of the line and, in characters, the offset of the first row of data; then the rest
+// of the dialect, see [Dialect.Special]; the strings that represent missing values; the separators
+// of fractions and of thousands, or empty strings.
 func (l Layout) Encode(first int64) []byte {
 	w := &writer{}
 	whole := w.beginList()

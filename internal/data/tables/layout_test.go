@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// readAll returns the names of the columns, and the rows that follow, as one text.
+// readAll returns the names of the columns, and the rows that follow, as one string.
 func readAll(t *testing.T, text string, o Options) (table string, notes []string) {
 	t.Helper()
 	l, err := FindLayout([]byte(text), 0, o)

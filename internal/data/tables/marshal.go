@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// The type codes of CPython's module marshal that all versions since 3.4 read.
+// These are the type codes of CPython's module marshal that all versions since 3.4 read.
 const (
 	typeNone       = 'N'
 	typeTrue       = 'T'
@@ -28,7 +28,7 @@ const (
 // writer writes values in the format of CPython's module marshal.
 type writer struct {
 	out  []byte
-	refs uint32 // objects written with flagRef so far
+	refs uint32 // number of objects written with flagRef
 }
 
 func (w *writer) mark(kind byte) { w.out = append(w.out, kind) }
@@ -87,8 +87,8 @@ func (w *writer) ref(n uint32) {
 	w.number(n)
 }
 
-// text writes the characters that CPython sees in b: UTF-8, and a lone surrogate for each byte that
-// is not UTF-8.
+// text writes the characters to which CPython decodes b: UTF-8, and a lone surrogate for each byte
+// that is not UTF-8.
 func (w *writer) text(b []byte, flag byte) {
 	switch {
 	case !isASCII(b):
@@ -107,7 +107,7 @@ func (w *writer) text(b []byte, flag byte) {
 	}
 }
 
-// shared writes a text that may be referred to later, and returns its number.
+// shared writes a string that may be referred to later, and returns its number.
 func (w *writer) shared(b []byte) uint32 {
 	w.text(b, flagRef)
 	w.refs++
@@ -130,7 +130,7 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// appendDecoded appends b, replacing bytes that are not UTF-8 by U+DC80 to U+DCFF.
+// appendDecoded appends b, replacing bytes that are not UTF-8 with U+DC80 to U+DCFF.
 func appendDecoded(out, b []byte) []byte {
 	if utf8.Valid(b) {
 		return append(out, b...)

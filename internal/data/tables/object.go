@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Members calls use for each member of the JSON object on a line, with the key and the value as
-// written, without surrounding white space. It reports whether the line is an object. It does not
-// check values.
+// Members calls use for each member of the JSON object on a line, with the undecoded key and value,
+// without surrounding white space. It reports whether the line is an object. It does not check
+// values.
 func Members(line []byte, use func(key, value []byte)) bool {
 	d := &jsonDecoder{text: line}
 	d.skipSpace()
@@ -62,7 +62,7 @@ func String(written []byte) ([]byte, bool) {
 	return []byte(text), true
 }
 
-// Keys returns the spellings that programs use for a key of an object without needless escapes.
+// Keys returns the ways in which programs write an object's key if they avoid needless escapes.
 func Keys(name string) []string {
 	short := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\b", `\b`, "\f", `\f`)
 	keys := []string{escapeControls(short.Replace(name)), escapeControls(

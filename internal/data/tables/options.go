@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Options say how a CSV text is written. The zero value detects the layout.
+// Options describe how a CSV text is written. The zero value detects the layout.
 type Options struct {
-	// Delimiter, Quote, Escape and Comment are those of a [Dialect]; 0 if they are not given.
+	// Delimiter, Quote, Escape and Comment are those of a [Dialect], or 0 if they are not given.
 	Delimiter, Quote, Escape, Comment byte
-	// Header says whether the first row has the names of the columns.
+	// Header states whether the first row contains the names of the columns.
 	Header Header
 	// Skip is the number of lines before the first row, if HasSkip is set.
 	Skip    int
@@ -20,46 +20,47 @@ type Options struct {
 	Values
 }
 
-// Header says whether a text begins with the names of its columns.
+// Header states whether a text begins with the names of its columns.
 type Header byte
 
-// The headers. HeaderUnknown leaves the choice to [FindLayout].
+// These are the headers. HeaderUnknown leaves the choice to [FindLayout].
 const (
 	HeaderUnknown Header = iota
 	HeaderFirst
 	HeaderNone
 )
 
-// Values say how the values of a CSV text are written.
+// Values describes how the values of a CSV text are written.
 type Values struct {
-	// Nulls are the texts of a missing value. An empty value of a column of numbers is one, too.
+	// Nulls are the strings that represent a missing value. An empty value in a column of numbers
+	// is missing, too.
 	Nulls []string
 	// Decimal separates the fraction of a number, and Thousands groups of three digits. 0 means a
-	// point for the first, and no groups.
+	// point for Decimal, and no groups for Thousands.
 	Decimal, Thousands byte
 }
 
-// IsZero reports whether values are written as in most files.
+// IsZero reports whether values are written in the usual way.
 func (v Values) IsZero() bool { return len(v.Nulls) == 0 && v.Decimal == 0 && v.Thousands == 0 }
 
-// OptionNames are the names of the options, as DuckDB and pandas have them.
+// OptionNames are the names of the options, as in DuckDB and pandas.
 var OptionNames = []string{
 	"header", "skip", "delim", "quote", "escape", "comment", "nullstr", "decimal", "thousands",
 }
 
-// aliases are other names for the same options.
+// aliases maps other names of options to their names.
 var aliases = map[string]string{
 	"sep": "delim", "delimiter": "delim", "quotechar": "quote", "escapechar": "escape", "skiprows": "skip",
 	"na_values": "nullstr",
 }
 
-// Bounds of the options.
+// These bounds apply to the options.
 const (
 	maxNulls = 100
 	maxNull  = 1000 // bytes
 )
 
-// Set sets an option by its name. Several texts for nullstr are several calls.
+// Set sets an option by its name. For several values of nullstr, call it several times.
 func (o *Options) Set(name, value string) error {
 	if other, isAlias := aliases[name]; isAlias {
 		name = other
@@ -116,7 +117,7 @@ func (o *Options) setHeader(value string) error {
 func (o *Options) Check() error {
 	d := Dialect{Delimiter: o.Delimiter, Quote: o.Quote, Escape: o.Escape, Comment: o.Comment}
 	if d.Delimiter == 0 {
-		d.Delimiter = '\x1f' // unlike all that can be given
+		d.Delimiter = '\x1f' // not among the possible values
 	}
 	if d.Quote == 0 {
 		d.Quote = '"'

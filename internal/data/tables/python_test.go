@@ -94,7 +94,7 @@ func (c *pythonCase) read(t *testing.T) {
 	if c.Kind == "dicts" {
 		r := &rowReader{Dialect: dialect, data: c.Text, line: 1}
 		if isRow, err := r.next(); err != nil || !isRow || len(r.fields) == 0 {
-			c.Kind = "lists" // a guest does not request dicts then
+			c.Kind = "lists" // in this case, a guest does not request dicts
 		} else {
 			for _, field := range r.fields {
 				names = append(names, slices.Clone(field))

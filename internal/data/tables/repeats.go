@@ -5,24 +5,24 @@ import (
 	"encoding/binary"
 )
 
-// repeats finds ASCII texts that a batch already contains. The values of a column often repeat, and
-// a guest decodes a reference faster than another str.
+// repeats finds ASCII strings that a batch already contains. The values of a column often repeat,
+// and a guest decodes a reference faster than another str.
 type repeats [1 << 12]repeat
 
-// repeat is a text that was written, by its position in the batch.
+// repeat is a string that was written, given by its position in the batch.
 type repeat struct {
 	at, size uint32
 	ref      uint32
 	era      uint32
 }
 
-// The lengths of texts that are looked up, in bytes. CPython shares the str of each shorter text.
+// Only strings of these lengths, in bytes, are looked up. CPython already shares shorter ones.
 const (
 	minRepeat = 2
 	maxRepeat = 32
 )
 
-// value writes a text that is a value of a row, or a reference to an equal one.
+// value writes a row's value, or a reference to an equal one.
 func (b *Batch) value(text []byte) {
 	if len(text) < minRepeat || len(text) > maxRepeat {
 		b.text(text, 0)
@@ -39,12 +39,12 @@ func (b *Batch) value(text []byte) {
 	}
 
 	ref := b.shared(text)
-	if at := len(b.out) - len(text); isASCII(text) { // others may have been changed by decoding
+	if at := len(b.out) - len(text); isASCII(text) { // decoding may have changed other strings
 		*place = repeat{uint32(at), uint32(len(text)), ref, b.era} //nolint:gosec // bounded by a batch
 	}
 }
 
-// hash returns a number that differs for most short texts.
+// hash returns a number that differs for most short strings.
 func hash(text []byte) uint64 {
 	const prime = 0x9E3779B97F4A7C15
 	h := uint64(len(text))

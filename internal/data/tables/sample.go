@@ -4,7 +4,7 @@ import (
 	"bytes"
 )
 
-// The sample from which the layout is chosen.
+// These bounds apply to the sample from which the layout is chosen.
 const (
 	sampleSize = 64 << 10 // bytes
 	sampleRows = 50
@@ -28,7 +28,7 @@ func (f *finder) hasBackslash() bool {
 	return bytes.Contains(f.data[f.at:min(len(f.data), f.at+16*sampleSize)], []byte(`\"`))
 }
 
-// sampleReader reads the rows of a sample, and leaves out the last one if it may be cut.
+// sampleReader reads the rows of a sample, and omits the last one if it may be cut.
 type sampleReader struct {
 	rowReader
 
@@ -81,7 +81,7 @@ func (f *finder) look(d Dialect) shape {
 	return s
 }
 
-// share returns how many of the rows have the same number of fields.
+// share returns the fraction of the rows that have the most frequent number of fields.
 func (s *shape) share() float64 { return float64(s.same) / float64(max(1, len(s.counts))) }
 
 // isBetter reports whether a shape is more likely than another one.

@@ -18,7 +18,7 @@ type Scanner struct {
 	buf  []byte
 }
 
-// scanSize is the number of bytes that a Scanner reads at once.
+// scanSize is the number of bytes that a Scanner reads in one step.
 const scanSize = 256 << 10
 
 // NewScanner returns a scanner of a text of size bytes. Its first row begins at the byte from, in
@@ -72,7 +72,7 @@ func (s *Scanner) NextFields() ([][]byte, error) {
 	}
 }
 
-// unclosed is the error for a quote that swallows all further rows.
+// unclosed returns the error for a quote that makes all further rows part of its field.
 func unclosed(line int64) error {
 	return fmt.Errorf("the quote in line %d never ends, so that all further lines are one field: "+
 		"close it, or double each quote within a quoted field", line)

@@ -12,7 +12,8 @@ import (
 
 var plainDialect = Dialect{Delimiter: ',', Quote: '"', Limit: maxRow}
 
-// TestScannerReadsWhatAReaderReads uses rows that begin and end anywhere within a read.
+// TestScannerReadsWhatAReaderReads compares a Scanner with a reader, on rows that begin and end
+// anywhere within a read.
 func TestScannerReadsWhatAReaderReads(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 20 {

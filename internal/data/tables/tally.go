@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Bounds of a Tally on the host. Beyond them, it is full.
+// These bounds apply to a Tally on the host. Beyond them, it is full.
 const (
 	tallyBytes = 8 << 20
 	tallyTexts = 1 << 18
 )
 
-// Tally counts equal texts in the order of their first occurrence.
+// Tally counts equal strings in the order of their first occurrence.
 type Tally struct {
 	texts []counted
 	slots []int32 // indexes in texts plus one, by hash; 0 is free
-	size  int     // total bytes of the texts
+	size  int     // total bytes of the strings
 	seed  maphash.Seed
 }
 
@@ -31,7 +31,7 @@ func NewTally() *Tally {
 	return &Tally{seed: maphash.MakeSeed(), slots: make([]int32, 1<<12)}
 }
 
-// Add counts a text. The tally keeps the text itself, not a copy.
+// Add counts a string. The tally keeps the slice itself, not a copy.
 func (t *Tally) Add(text []byte) {
 	hash := uint32(maphash.Bytes(t.seed, text)) //nolint:gosec // any bits will do
 	at := t.find(text, hash)
@@ -48,7 +48,7 @@ func (t *Tally) Add(text []byte) {
 	}
 }
 
-// find returns the slot of a text, or the free one where it belongs.
+// find returns the slot of a string, or the free slot for it.
 func (t *Tally) find(text []byte, hash uint32) int {
 	mask := uint32(len(t.slots) - 1) //nolint:gosec // a power of two below 2^32
 	for at := hash & mask; ; at = (at + 1) & mask {
@@ -78,7 +78,7 @@ func (t *Tally) grow() {
 func (t *Tally) IsFull() bool { return t.size >= tallyBytes || len(t.texts) >= tallyTexts }
 
 // Encode writes a list of two in the format of CPython's marshal: the offset of the rest, and a
-// dict of the texts with their counts.
+// dict of the strings with their counts.
 func (t *Tally) Encode(rest int64) []byte {
 	w := &writer{out: make([]byte, 0, t.size+12*len(t.texts)+32)}
 	whole := w.beginList()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTally counts texts, many of which are equal, and more than its initial slots can hold.
+// TestTally counts more strings than the initial slots can hold; many of the strings are equal.
 func TestTally(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	tally, want, order := NewTally(), map[string]int64{}, []string(nil)

@@ -7,8 +7,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// searched is a virtual table of one row that takes MATCH for a search of its own, as FTS5 does,
-// and finds nothing.
+// searched is a virtual table of one row that interprets MATCH as its own search, as FTS5 does, and
+// finds nothing.
 type searched struct{}
 
 func (searched) BestIndex(info *sqlite3.IndexInfo) error {
@@ -35,7 +35,7 @@ func (c *searchCursor) EOF() bool                               { return c.atEnd
 func (c *searchCursor) RowID() (int64, error)                   { return 1, nil }
 func (c *searchCursor) Column(ctx sqlite3.Context, _ int) error { ctx.ResultText("Ann"); return nil }
 
-// TestIlikeIsNoSearch: a virtual table does not take ILIKE for MATCH.
+// TestIlikeIsNoSearch checks that a virtual table does not interpret ILIKE as MATCH.
 func TestIlikeIsNoSearch(t *testing.T) {
 	own, _ := openBoth(t)
 	construct := func(db *sqlite3.Conn, _, _, _ string, _ ...string) (searched, error) {
@@ -66,7 +66,8 @@ func TestIlikeIsNoSearch(t *testing.T) {
 	}
 }
 
-// TestIlikeAndTryCast asks for what SQLite lacks, and what is refused of it.
+// TestIlikeAndTryCast runs queries with ILIKE and TRY_CAST, which SQLite lacks, and checks which
+// forms are refused.
 func TestIlikeAndTryCast(t *testing.T) {
 	all := openSilent(t)
 	for query, want := range map[string]string{

@@ -11,8 +11,8 @@ import (
 // isDescription matches the commands by which other programs show tables and columns.
 var isDescription = lazyregexp.New(`(?i)^\s*(describe|desc|show|pragma|\.tables|\.schema)\b`)
 
-// listColumns returns what to do about a column that does not exist: the nearest name, and the
-// columns of the tables that the query names.
+// listColumns returns advice about a column that does not exist: the nearest name, and the columns
+// of the tables that the query names.
 func (t *Tables) listColumns(sql, problem string) string {
 	_, missing, _ := strings.Cut(problem, "no such column: ")
 	missing = strings.ToLower(missing[strings.LastIndexByte(missing, '.')+1:])
@@ -59,7 +59,7 @@ func (t *Tables) listColumns(sql, problem string) string {
 }
 
 // countEdits returns how many characters must be added, removed or replaced to turn a into b, or
-// most if that many are needed or the texts are long.
+// most if that many are needed or the strings are long.
 func countEdits(a, b string, most int) int {
 	from, to := []rune(a), []rune(b)
 	const longest = 100

@@ -39,7 +39,7 @@ func BenchmarkGroupBy(b *testing.B) {
 	}
 }
 
-// BenchmarkChecked queries what rlm sees to.
+// BenchmarkChecked measures queries that rlm checks.
 func BenchmarkChecked(b *testing.B) {
 	tables, size := openCities(200_000)
 	for name, query := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// The functions that addChecks adds to a query.
+// addChecks adds calls of these functions to a query.
 const (
 	quotientFunction  = "rlm_quotient"
 	remainderFunction = "rlm_remainder"
@@ -19,12 +19,13 @@ const (
 	tryCastFunction   = "rlm_try_cast" // see replaceTryCast
 )
 
-// What a CAST makes of a value. Any other number is that of the digits of DECIMAL.
+// These constants identify the type to which a CAST converts. Any other number is the number of
+// decimal places of DECIMAL.
 const (
 	castInteger = -1
 	castReal    = -2
 	castNumeric = -3
-	castOther   = -4 // a text, or bytes
+	castOther   = -4 // text or bytes
 )
 
 // addFunctions adds the functions that report what SQLite does silently.
@@ -58,7 +59,7 @@ func (q *question) addFunctions(db *sqlite3.Conn) error {
 	return nil
 }
 
-// tell keeps a note, once for each subject.
+// tell adds a note, once for each subject.
 func (q *question) tell(about, format string, args ...any) {
 	if q.told[about] {
 		return
@@ -70,7 +71,7 @@ func (q *question) tell(about, format string, args ...any) {
 	q.notes = append(q.notes, toldNote{about, fmt.Sprintf(format, args...)})
 }
 
-// toldNote is a note about a subject, of which a session hears once.
+// toldNote is a note about a subject, which a session receives only once.
 type toldNote struct{ about, text string }
 
 // number is an operand of a division.
@@ -87,7 +88,7 @@ func (n number) float() float64 {
 	return float64(n.whole)
 }
 
-// String writes a number for a note.
+// String formats a number for a note.
 func (n number) String() string {
 	if n.isReal {
 		return strconv.FormatFloat(n.real, 'g', 6, 64)
@@ -95,8 +96,8 @@ func (n number) String() string {
 	return strconv.FormatInt(n.whole, 10)
 }
 
-// numbersOf returns the operands of a division as SQLite reads them. It fails for texts that are
-// not numbers; an empty one is missing, as in sums.
+// numbersOf returns the operands of a division as SQLite reads them. It fails for text that is not
+// a number; empty text is a missing value, as in sums.
 func numbersOf(ctx sqlite3.Context, args []sqlite3.Value) (both [2]number, areNumbers bool) {
 	for i, arg := range args[:2] {
 		kind := arg.Type()
@@ -121,7 +122,7 @@ func numbersOf(ctx sqlite3.Context, args []sqlite3.Value) (both [2]number, areNu
 	return both, true
 }
 
-// divide gives the quotient that SQLite gives, and reports if it has lost a fraction.
+// divide returns SQLite's quotient, and reports it if the fraction was lost.
 func (q *question) divide(ctx sqlite3.Context, args ...sqlite3.Value) {
 	both, areNumbers := numbersOf(ctx, args)
 	if !areNumbers || both[1].float() == 0 {
@@ -141,8 +142,7 @@ func (q *question) divide(ctx sqlite3.Context, args ...sqlite3.Value) {
 	ctx.ResultInt64(a.whole / b.whole)
 }
 
-// takeRemainder gives the remainder that SQLite gives, and reports if it has cut one of the
-// numbers.
+// takeRemainder returns SQLite's remainder, and reports it if SQLite truncated one of the numbers.
 func (q *question) takeRemainder(ctx sqlite3.Context, args ...sqlite3.Value) {
 	both, areNumbers := numbersOf(ctx, args)
 	if !areNumbers {
@@ -175,7 +175,7 @@ func (q *question) takeRemainder(ctx sqlite3.Context, args ...sqlite3.Value) {
 	ctx.ResultInt64(rest)
 }
 
-// notNumber returns the error for a text that SQLite would take for the number at its beginning.
+// notNumber returns the error for text that SQLite would convert to the number at its beginning.
 func notNumber(what string, text []byte) error {
 	const most = 60
 	shown := strings.ToValidUTF8(string(text[:min(len(text), most)]), "")
@@ -185,20 +185,20 @@ func notNumber(what string, text []byte) error {
 		"does not", what, shown, sqlite3.Quote(shown))
 }
 
-// castValue gives a value to CAST, and refuses a text that is not a number. An empty text is
-// missing, as in sums. It tells if a fraction is cut.
+// castValue passes a value to CAST, and refuses text that is not a number. Empty text is a missing
+// value, as in sums. castValue adds a note if a fraction is cut.
 func (q *question) castValue(ctx sqlite3.Context, args ...sqlite3.Value) {
 	if err := q.cast(ctx, args[0], args[1].Int()); err != nil {
 		ctx.ResultError(err)
 	}
 }
 
-// tryCastValue gives a value to CAST, or NULL if castValue refuses it.
+// tryCastValue is like castValue, but returns NULL for a value that castValue refuses.
 func (q *question) tryCastValue(ctx sqlite3.Context, args ...sqlite3.Value) {
 	_ = q.cast(ctx, args[0], args[1].Int()) // without a result, it is NULL
 }
 
-// cast gives a value to CAST. The result stays NULL if it returns an error.
+// cast passes a value to CAST. The result remains NULL if cast returns an error.
 func (q *question) cast(ctx sqlite3.Context, value sqlite3.Value, to int) error {
 	kind := value.Type()
 	switch {
@@ -216,7 +216,7 @@ func (q *question) cast(ctx sqlite3.Context, value sqlite3.Value, to int) error 
 	return nil
 }
 
-// castText gives a text to CAST.
+// castText passes text to CAST.
 func (q *question) castText(ctx sqlite3.Context, value sqlite3.Value, to int) error {
 	text := value.RawText()
 	if n, arePlain := readDigits(text); arePlain && to == castInteger {
@@ -253,7 +253,7 @@ func (q *question) castText(ctx sqlite3.Context, value sqlite3.Value, to int) er
 	return nil
 }
 
-// readDigits returns the number that is written with a few digits and nothing else, as most are.
+// readDigits returns the number that consists of a few digits only, as most numbers do.
 func readDigits(text []byte) (n int64, arePlain bool) {
 	const most = 18 // digits of any number of 64 bits
 	if len(text) == 0 || len(text) > most {
@@ -268,7 +268,7 @@ func readDigits(text []byte) (n int64, arePlain bool) {
 	return n, true
 }
 
-// trimZeros removes zeros from the beginning of digits, which are not those of a code for CAST.
+// trimZeros removes leading zeros: for CAST, digits with leading zeros are not a code.
 func trimZeros(text []byte) []byte {
 	sign := len(text) - len(bytes.TrimLeft(text, "+-"))
 	if sign > 1 || len(text) < sign+2 || text[sign] != '0' {
@@ -290,8 +290,8 @@ func errTooLarge(f float64) error {
 		"SQLite would take the largest integer for it; cast it to REAL")
 }
 
-// checkFraction tells if CAST cuts the fraction of a number, or does not round it. It returns an
-// error for a number that is too large.
+// checkFraction adds a note if CAST cuts the fraction of a number instead of rounding it. It
+// returns an error for a number that is too large.
 func (q *question) checkFraction(f float64, to int) error {
 	const least, over = -1 << 63, 1 << 63
 	switch to {

@@ -81,7 +81,7 @@ func (q *question) compareCases(i int) (all []comparison) {
 	return all
 }
 
-// useOf returns how a comparison uses the side that is not the given one.
+// useOf returns how a comparison uses the operand opposite the given one.
 func (c *comparison) useOf(other *operand) (all use) {
 	isText := other.literal != nil && other.literal.kind == tokenString
 	switch {
@@ -103,8 +103,9 @@ func (c *comparison) useOf(other *operand) (all use) {
 	return all
 }
 
-// judge returns an error for what SQLite would answer without the meaning that people see in the
-// query: a number that it compares with a text. If it may be meant so, a note follows.
+// judge returns an error if SQLite's answer would differ from what people expect of the query,
+// because it compares a number with text. If the comparison may be intended, judge adds a note
+// instead.
 func (q *question) judge() error {
 	for i := range q.compared {
 		c := &q.compared[i]
@@ -131,7 +132,7 @@ func (q *question) judge() error {
 	return q.judgeCalls()
 }
 
-// judgePair judges the comparison of a number with a text.
+// judgePair judges the comparison of a number with text.
 func (q *question) judgePair(how comparing, number, text *operand) error {
 	literal := text.literal
 
@@ -156,7 +157,7 @@ func (q *question) judgePair(how comparing, number, text *operand) error {
 		}
 		return noted()
 	case number.affinity == affinityNumber && text.column == nil && text.class == classText:
-		return nil // SQLite makes numbers of what the expression gives
+		return nil // SQLite converts the expression's value to a number
 	case text.affinity == affinityText && text.column == nil && how != compareOrder:
 		return nil // CAST(n AS TEXT) = 5
 	case text.column != nil && how == compareOrder:
@@ -174,7 +175,8 @@ func (q *question) judgePair(how comparing, number, text *operand) error {
 	return neverMatches()
 }
 
-// note keeps a note about a column that the query compares for equality with what it does not have.
+// note adds a note about a column that the query compares for equality with a kind of value that
+// the column lacks.
 func (q *question) note(how comparing, number, text *operand) {
 	column, other, holds, kind := number, text, "numbers", "text"
 	if text.column != nil {
@@ -200,7 +202,7 @@ func (q *question) note(how comparing, number, text *operand) {
 	}
 }
 
-// advise returns what to do about a number that is compared with a text.
+// advise returns advice about a number that is compared with text.
 func (q *question) advise(number, text *operand) string {
 	literal := text.literal
 	switch {
@@ -218,7 +220,8 @@ func (q *question) advise(number, text *operand) string {
 	return "convert the text, as in CAST(" + q.show(text) + " AS INTEGER)"
 }
 
-// judgeCalls returns an error for arithmetic with words, and for the largest of numbers and texts.
+// judgeCalls returns an error for arithmetic with words, and for the maximum or minimum of numbers
+// and text.
 func (q *question) judgeCalls() error {
 	for i, t := range q.tokens {
 		switch {
@@ -269,7 +272,7 @@ func (q *question) judgeTerm(sign token, o *operand) error {
 	return nil
 }
 
-// show returns an operand as the query writes it.
+// show returns an operand as written in the query.
 func (q *question) show(o *operand) string {
 	const most = 60
 

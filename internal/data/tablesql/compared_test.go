@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 func openKinds(t *testing.T) *Tables {
@@ -20,8 +21,8 @@ func openKinds(t *testing.T) *Tables {
 	})
 }
 
-// TestNumbersAreNotComparedWithTexts: a query fails, or a note says so, if SQLite would compare a
-// number with a text, or compute with words.
+// TestNumbersAreNotComparedWithTexts checks that a query fails or has a note if SQLite would
+// compare a number with text, or compute with words.
 func TestNumbersAreNotComparedWithTexts(t *testing.T) {
 	all := openKinds(t)
 	for query, says := range map[string]string{
@@ -79,7 +80,8 @@ func TestNumbersAreNotComparedWithTexts(t *testing.T) {
 	}
 }
 
-// TestEqualityOfOtherKindsIsNoted, because it finds nothing, which may be what is meant.
+// TestEqualityOfOtherKindsIsNoted checks the note about a comparison that finds nothing, which may
+// be intended.
 func TestEqualityOfOtherKindsIsNoted(t *testing.T) {
 	all := openKinds(t)
 	for query, says := range map[string]string{
@@ -105,7 +107,7 @@ func TestEqualityOfOtherKindsIsNoted(t *testing.T) {
 	}
 }
 
-// TestPlainQueriesGiveNoAlarm, neither an error nor a note.
+// TestPlainQueriesGiveNoAlarm checks that plain queries cause no error and no note.
 func TestPlainQueriesGiveNoAlarm(t *testing.T) {
 	all := openKinds(t)
 	for _, query := range []string{
@@ -158,7 +160,8 @@ func TestPlainQueriesGiveNoAlarm(t *testing.T) {
 	}
 }
 
-// TestParametersHaveTheKindsOfTheirValues, in errors and in the answer.
+// TestParametersHaveTheKindsOfTheirValues checks the kinds of parameters, in errors and in the
+// answer.
 func TestParametersHaveTheKindsOfTheirValues(t *testing.T) {
 	all := openKinds(t)
 	for _, c := range []struct{ query, params, want string }{
@@ -181,8 +184,10 @@ func TestParametersHaveTheKindsOfTheirValues(t *testing.T) {
 	}
 }
 
-// TestAnyTokensEnd reads queries that are none, as deep as their length allows.
+// TestAnyTokensEnd checks that invalid queries end, even if they are nested as deeply as their
+// length allows.
 func TestAnyTokensEnd(t *testing.T) {
+	skip.UnderRace(t)
 	text := bigtext.FromBytes("t.csv", []byte("a\nx\n"))
 	all := New([]Source{{Names: []string{"t"}, Text: text}}, DefaultLimits())
 	for _, piece := range []string{

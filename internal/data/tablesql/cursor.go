@@ -20,7 +20,7 @@ type scanned struct {
 
 	isOpen bool
 	strict []bool // the columns that the query compares or computes with
-	sorted []use  // the columns whose missing values come first in an order
+	sorted []use  // the columns whose missing values are sorted first
 }
 
 // BestIndex reports the cost of a scan, which always reads the whole table.
@@ -60,7 +60,7 @@ type cursor struct {
 	sorted []use
 }
 
-// sawNull tells that a column has a missing value, if the query sorts it.
+// sawNull adds a note that a column has a missing value, if the query sorts by the column.
 func (c *cursor) sawNull(n int) {
 	if n < len(c.sorted) && c.sorted[n]&useAscending != 0 {
 		c.sorted[n] = 0
@@ -68,7 +68,7 @@ func (c *cursor) sawNull(n int) {
 	}
 }
 
-// sawEmpty tells that a column has an empty text, if the query sorts it.
+// sawEmpty adds a note that a column has an empty string, if the query sorts by the column.
 func (c *cursor) sawEmpty(n int) {
 	if n < len(c.sorted) && c.sorted[n] != 0 {
 		c.sorted[n] = 0
@@ -78,8 +78,8 @@ func (c *cursor) sawEmpty(n int) {
 	}
 }
 
-// refuse returns an error if the query compares or computes with a column that has a text among
-// its numbers, unless it mentions the text.
+// refuse returns an error if the query compares or computes with a column that has text among its
+// numbers, unless the query mentions the text.
 func (c *cursor) refuse(n int, text []byte) error {
 	if len(c.strict) <= n || !c.strict[n] || c.asked.mentions(string(text)) {
 		return nil
@@ -92,8 +92,8 @@ func (c *cursor) begin() {
 	c.rows, c.row, c.atEnd = c.table.scan(c, c.text.Size()), 0, false
 }
 
-// ReadAt reads the text of the rows. It ends with the query, because a scan of blank lines returns
-// no rows.
+// ReadAt reads the text of the rows. It checks the query's context, because a scan of blank lines
+// returns no rows.
 func (c *cursor) ReadAt(p []byte, off int64) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
@@ -124,7 +124,7 @@ type csvCursor struct {
 
 	fields  [][]byte
 	values  tables.Values
-	isPlain bool // the values are written as in most files
+	isPlain bool // the values are written in the usual way
 }
 
 func (c *csvCursor) Filter(int, string, ...sqlite3.Value) error {
@@ -173,7 +173,7 @@ type jsonCursor struct {
 	cursor
 
 	line   []byte
-	values [][]byte // as written; nil for one missing from the line
+	values [][]byte // undecoded; nil for a value missing from the line
 }
 
 func (c *jsonCursor) Filter(int, string, ...sqlite3.Value) error {

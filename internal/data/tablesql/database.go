@@ -15,14 +15,14 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// KindDatabase is the kind of files that SQLite itself reads. These are hostile: SQLite runs in
-// WebAssembly, trusts no schema, and opens no other file.
+// KindDatabase is the kind of files that SQLite itself reads. Such files are not trusted: SQLite
+// runs in WebAssembly, trusts no schema, and opens no other file.
 const KindDatabase bigtext.Kind = "sqlite"
 
 // ErrDatabase reports a database that cannot be read.
 var ErrDatabase = errors.New("the database cannot be read")
 
-// Bounds on reading a database.
+// These bounds apply to reading a database.
 const (
 	databaseTime   = 2 * time.Minute
 	databasePerMiB = time.Second
@@ -91,7 +91,7 @@ func selectAll(db *sqlite3.Conn, table string) (*sqlite3.Stmt, error) {
 	return stmt, err
 }
 
-// WriteRows writes the rows of a table of a database, as JSON objects, one per line. Bytes are
+// WriteRows writes the rows of a table in a database, as JSON objects, one per line. Bytes are
 // written in hexadecimal.
 func WriteRows(ctx context.Context, file *bigtext.Text, table string, lines io.Writer) error {
 	return withDatabase(ctx, file, func(db *sqlite3.Conn) error {

@@ -160,7 +160,7 @@ func TestASheetIsATable(t *testing.T) {
 	}
 }
 
-// TestHostileDatabases opens databases with random bytes, and one that never ends.
+// TestHostileDatabases opens databases with random bytes, and one whose view never ends.
 func TestHostileDatabases(t *testing.T) {
 	good := makeDatabase(t, shop)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -186,7 +186,7 @@ func TestHostileDatabases(t *testing.T) {
 	}
 }
 
-// useDatabase does with a hostile file what a session would.
+// useDatabase uses a hostile file as a session would.
 func useDatabase(t *testing.T, data []byte) {
 	t.Helper()
 	text := bigtext.FromBytes("bad.db", data)
@@ -206,7 +206,7 @@ func useDatabase(t *testing.T, data []byte) {
 	}
 	text.MarkTables(list)
 	if tables := New([]Source{{Names: []string{"context"}, Text: text}}, DefaultLimits()); tables != nil {
-		_, _ = tables.Query(t.Context(), "select * from context", nil) // an error is fine, too
+		_, _ = tables.Query(t.Context(), "select * from context", nil) // an error is fine
 	}
 }
 

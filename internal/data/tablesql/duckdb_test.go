@@ -30,8 +30,8 @@ func rowsOf(header string, n int, row func(i int) string) string {
 	return b.String()
 }
 
-// messyFiles returns CSV files as people have them. The columns that queries use are k and p, but
-// for files without a header.
+// messyFiles returns CSV files like those that people have. Queries use the columns k and p, except
+// in files without a header.
 func messyFiles() map[string]string {
 	with := func(p ...string) string {
 		return rowsOf("k,p", 30, func(i int) string { return fmt.Sprintf("r%d,%s", i%3, p[i%len(p)]) })
@@ -77,7 +77,7 @@ func messyFiles() map[string]string {
 	return files
 }
 
-// The queries that each file is asked.
+// The test runs these queries on each file.
 const (
 	chooses = "select count(*) n, max(p) m, min(p) l from t where p > 2"
 	groups  = "select k, sum(p) s, count(distinct p) d from t group by k order by k"
@@ -85,8 +85,9 @@ const (
 	exceeds = "select count(*) n from t where p > 'new'"
 )
 
-// differing are the queries that DuckDB refuses and rlm answers, with the right answer: pandas
-// reads +5 and 007 as numbers, and NA as missing. A column of true and false has texts in CSV.
+// differing contains the queries that DuckDB refuses and rlm answers, with the right answers:
+// pandas reads +5 and 007 as numbers, and NA as missing. A column of true and false contains text
+// in CSV.
 var differing = map[[2]string][][]any{
 	{"plus", chooses}:   {{20.0, 11.0, 5.0}},
 	{"plus", groups}:    {{"r0", 50.0, 1.0}, {"r1", -70.0, 1.0}, {"r2", 110.0, 1.0}},
@@ -98,7 +99,8 @@ var differing = map[[2]string][][]any{
 	{"NA", "select count(*) n from t where p = 7"}: {{0.0}},
 }
 
-// kindQueries compare and compute across numbers and texts. Each is asked of all files in a list.
+// kindQueries contains queries that compare or compute with both numbers and text. Each query runs
+// on all files in its list.
 var kindQueries = []struct {
 	files   []string
 	queries []string
@@ -194,8 +196,8 @@ var kindQueries = []struct {
 	}},
 }
 
-// TestAnswersAreThoseOfDuckDB asks queries of each messy file: the answer is equal, or the query
-// fails, or a note says what differs.
+// TestAnswersAreThoseOfDuckDB runs queries on each messy file and checks that the answer is equal,
+// or the query fails, or a note describes the difference.
 func TestAnswersAreThoseOfDuckDB(t *testing.T) {
 	python := os.Getenv(tablesPython)
 	if python == "" {
@@ -296,8 +298,8 @@ func askMessy(t *testing.T, text, query string) (rows [][]any, told string, err 
 
 func areSameRows(a, b []any) bool { return slices.EqualFunc(a, b, areSame) }
 
-// areSame compares values. A missing text may be empty, true may be a text, and a float may have
-// lost its last digits.
+// areSame compares values. A missing string may be empty, true may be a string, and a float may
+// have lost its last digits.
 func areSame(a, b any) bool {
 	if truth, isTruth := b.(bool); isTruth {
 		return a == fmt.Sprint(truth)

@@ -14,8 +14,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
-// encodeRows runs a statement and returns its rows, whose columns have these names. With bigs, a text
-// of a column without a type may be an integer of more than 64 bits.
+// encodeRows runs a statement and returns its rows, whose columns have these names. With bigs, text
+// in a column without a type may be an integer of more than 64 bits.
 func (t *Tables) encodeRows(stmt *sqlite3.Stmt, names []string, asked *question, bigs bool) (json.RawMessage, error) {
 	keys := encodeKeys(names)
 	first := asked.nullsFirst(names)
@@ -121,7 +121,7 @@ func appendFloat(out []byte, f float64) []byte {
 }
 
 // appendString appends a JSON string. A byte that is not UTF-8 becomes a lone surrogate, as in the
-// texts that snippets see.
+// texts that snippets receive.
 func appendString(out, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	out = append(out, '"')
@@ -154,7 +154,8 @@ func readParameters(params json.RawMessage) (given any, err error) {
 	return given, err
 }
 
-// bind sets the parameters of a statement. With bigs, an integer of more than 64 bits is a text.
+// bind sets the parameters of a statement. With bigs, an integer of more than 64 bits is bound as
+// text.
 func bind(stmt *sqlite3.Stmt, given any, bigs bool) error {
 	list, isList := given.([]any)
 	named, isNamed := given.(map[string]any)

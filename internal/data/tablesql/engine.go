@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// engine is SQLite, with the files that it may read, and the disk for its sorting.
+// engine is SQLite, with the files that it may read, and the disk space for sorting.
 type engine struct {
 	*sqlite3.Conn
 
@@ -30,10 +30,10 @@ type engine struct {
 }
 
 // sortShare is the divisor for the part of the memory that a sort fills before it writes to the
-// disk. Its buffer doubles, so it needs up to three times as much.
+// disk. Its buffer doubles, so the sort needs up to three times as much.
 const sortShare = 4
 
-// turn bounds the engines in this process at a time.
+// turn bounds the number of engines in this process at the same time.
 var turn = semaphore.NewWeighted(int64(max(2, runtime.NumCPU())))
 
 // withEngine calls use with an engine without tables, with the given memory and disk in bytes. A
@@ -62,7 +62,7 @@ func withEngine(ctx context.Context, memory, disk int64, use func(e *engine) err
 var errEngine = errors.New("SQLite has failed")
 
 // asError returns the error for a panic of the engine, which panics when it has no more memory. A
-// damaged database may also make it read beyond its memory, and so may names longer than its
+// damaged database may also make it read beyond its memory, as may names longer than the engine's
 // package expects.
 func asError(p any) error {
 	err, isError := p.(error)
@@ -109,7 +109,7 @@ func openEngine(ctx context.Context, memory, disk int64) (*engine, error) {
 // lastFile numbers the files of all engines.
 var lastFile atomic.Int64
 
-// attach attaches a file as the schema with a name.
+// attach attaches a file under the name of a schema.
 func (e *engine) attach(schema string, file *bigtext.Text) error {
 	name := "rlm-" + strconv.FormatInt(lastFile.Add(1), 10)
 	readervfs.Create(name, ioutil.NewSizeReaderAt(io.NewSectionReader(file, 0, file.Size())))
@@ -128,7 +128,7 @@ func (e *engine) close() {
 		}
 	}()
 	if !e.memory.drop() {
-		defer func() { _ = recover() }() // the engine is gone in any case
+		defer func() { _ = recover() }() // the engine is discarded anyway
 		_ = e.Close()                    // nothing was written
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // replaceFunctions replaces functions of SQLite whose time grows with the square of their
-// arguments. The replacements read texts in SQLite's memory, so that they, too, stop when the
-// memory of an engine is taken away.
+// arguments. The replacements read their arguments in SQLite's memory, so that they also stop when
+// an engine's memory is taken away.
 func replaceFunctions(db *sqlite3.Conn) error {
 	const flags = sqlite3.DETERMINISTIC | sqlite3.INNOCUOUS
 	for _, f := range []struct {
@@ -152,13 +152,14 @@ type pattern struct {
 	states int
 }
 
-// Bounds of a pattern. The time of a match grows with its states for each byte of the text.
+// These bounds apply to a pattern. The time of a match grows with the pattern's states for each
+// byte of the text.
 const (
 	maxStates = 1000
 	maxWork   = 200_000_000 // a few seconds
 )
 
-// matchRegexp is REGEXP.
+// matchRegexp implements REGEXP.
 var matchRegexp = matcher(syntax.Perl | syntax.DotNL)
 
 var codePoint = lazyregexp.New(`\\\\|\\u[0-9A-Fa-f]{4}`)

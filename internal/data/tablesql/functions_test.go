@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// openBoth opens an engine, and SQLite as it is.
+// openBoth opens an engine, and unmodified SQLite.
 func openBoth(t *testing.T) (own *engine, theirs *sqlite3.Conn) {
 	t.Helper()
 	own, err := openEngine(t.Context(), 64<<20, 1<<20)
@@ -28,6 +30,7 @@ func openBoth(t *testing.T) (own *engine, theirs *sqlite3.Conn) {
 
 // TestReplacedFunctionsAreThoseOfSQLite compares the functions with those that they replace.
 func TestReplacedFunctionsAreThoseOfSQLite(t *testing.T) {
+	skip.UnderRace(t)
 	own, theirs := openBoth(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	makeText := func() string {
@@ -83,15 +86,15 @@ func askOne(t *testing.T, db *sqlite3.Conn, query, a, b string) string {
 	return stmt.ColumnText(0)
 }
 
-// slow are calls of functions that take hours in SQLite, and that are not interrupted at the end of
-// a query's time.
+// slow contains function calls that take hours in SQLite, and that the end of a query's time does
+// not interrupt.
 var slow = map[string]string{
 	"unhex": "length(unhex(printf('%.*c', 4000000, 'z'), printf('%.*c', 4000000, 'y') || 'z'))",
 	"instr": "instr(printf('%.*c', 4000000, 'z'), printf('%.*c', 2000000, 'z') || 'y')",
 	"trim":  "length(ltrim(printf('%.*c', 4000000, 'z'), printf('%.*c', 2000000, 'y') || 'é' || 'z'))",
 }
 
-// TestPatternsAreThoseOfSQLite compares REGEXP with the one that it replaces.
+// TestPatternsAreThoseOfSQLite compares REGEXP with SQLite's own, which it replaces.
 func TestPatternsAreThoseOfSQLite(t *testing.T) {
 	own, err := openEngine(t.Context(), 64<<20, 1<<20)
 	if err != nil {
@@ -138,7 +141,8 @@ func TestPatternsAreThoseOfSQLite(t *testing.T) {
 	}
 }
 
-// TestFunctionsTakeTimeInProportionToTheirArguments, including those in the views of a database.
+// TestFunctionsTakeTimeInProportionToTheirArguments checks the slow calls, also in the views of a
+// database.
 func TestFunctionsTakeTimeInProportionToTheirArguments(t *testing.T) {
 	for name, call := range slow {
 		t.Run(name, func(t *testing.T) {

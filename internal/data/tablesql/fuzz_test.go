@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// FuzzQuery runs a query over a table of any text. It must end with rows in JSON or with an error.
+// FuzzQuery runs a query on a table in any text. The query must return rows in JSON or an error.
 func FuzzQuery(f *testing.F) {
 	f.Add("select * from orders where id = ?", orders, `[1]`)
 	f.Add("select a.id, sum(b.amount) over () from orders a join events b using (id)", "id;amount\n1;2\n", `{}`)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// noteJoins notes that a join by columns of the same name compares numbers with texts, which are
-// never equal then, or empty texts, which are equal. A column of CSV or of a database converts the
-// other side.
+// noteJoins notes that a join by columns of the same name compares numbers with text, which are
+// never equal, or empty strings, which are equal. If one column is from CSV or from a database,
+// SQLite converts the other value.
 func (t *Tables) noteJoins(q *question) {
 	sources := t.findSources(q)
 	for i := range q.tokens {
@@ -26,8 +26,8 @@ func (t *Tables) noteJoins(q *question) {
 	}
 }
 
-// noteJoin notes a join by one column of some tables. joined is nil if it is not clear which ones
-// are joined; then it looks at all tables that the query names.
+// noteJoin notes a join by one column of some tables. joined is nil if it is not clear which tables
+// are joined; then noteJoin examines all tables that the query names.
 func (t *Tables) noteJoin(q *question, name string, joined []*table) {
 	if joined == nil {
 		joined = slices.DeleteFunc(slices.Clone(t.list), func(table *table) bool { return !table.isIn(q) })
@@ -45,8 +45,9 @@ func (t *Tables) noteJoin(q *question, name string, joined []*table) {
 	}
 }
 
-// findKinds returns a table whose column with a name has numbers, one in which it has texts, and
-// one in which it has empty texts, if all have some.
+// findKinds returns the name of a table whose column with the given name contains numbers, one
+// whose column contains text, and one whose column contains empty strings, if all tables have such
+// a column.
 func findKinds(joined []*table, name string) (numbers, texts, empty string) {
 	areAll := true
 	for _, table := range joined {
@@ -78,7 +79,7 @@ func (t *table) findColumn(name string) *column {
 	return nil
 }
 
-// isIn reports whether a query has a name of the table.
+// isIn reports whether a query mentions a name of the table.
 func (t *table) isIn(q *question) bool {
 	return slices.ContainsFunc(q.tokens, func(one token) bool {
 		return one.kind != tokenNumber && one.kind != tokenOther && t.isNamed(one.text)
@@ -87,18 +88,18 @@ func (t *table) isIn(q *question) bool {
 
 // source is a table, or anything else that a query reads, such as a subquery.
 type source struct {
-	table *table // nil if it is no table of the session
-	name  string // by which the query knows it
+	table *table // nil if it is not a table of the session
+	name  string // by which the query refers to it
 	at    int    // its first token
 }
 
-// sources are all sources of a query.
+// sources contains all sources of a query.
 type sources struct {
 	list    []source
 	clauses []int // for each token: the FROM whose list it is in, or -1
 }
 
-// findSources returns what a query reads.
+// findSources returns the sources that a query reads.
 func (t *Tables) findSources(q *question) sources {
 	found := sources{clauses: findClauses(q)}
 	for i := range q.tokens {
@@ -147,7 +148,8 @@ func findClauses(q *question) []int {
 	return clauses
 }
 
-// findTable returns the table whose name is some tokens, or nil if it may be anything else.
+// findTable returns the table whose name consists of the given tokens, or nil if the name may refer
+// to anything else.
 func (t *Tables) findTable(q *question, first, last int) *table {
 	name, schema := q.at(last).text, ""
 	if first < last {
@@ -183,7 +185,7 @@ func (q *question) isDefined(name string) bool {
 }
 
 // joinedBy returns the tables that USING, which is a token, joins by a column: the one before it,
-// and the first one that has the column. It returns nil if these are not clear.
+// and the first one that has the column. It returns nil if these tables are not clear.
 func (s *sources) joinedBy(using int, name string) (joined []*table) {
 	var list []*table
 	for _, one := range s.list {
@@ -206,8 +208,8 @@ func (s *sources) joinedBy(using int, name string) (joined []*table) {
 	return nil
 }
 
-// compared returns the tables of the columns that a comparison compares, or nil if these are not
-// clear.
+// compared returns the tables of the columns that a comparison compares, or nil if these tables are
+// not clear.
 func (s *sources) compared(q *question, c *comparison) (joined []*table) {
 	for _, o := range []*operand{&c.left, &c.right} {
 		if !q.at(o.last - 1).is(".") {

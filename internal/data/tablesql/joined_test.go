@@ -23,8 +23,8 @@ func openJoined() *Tables {
 	return New([]Source{{Names: []string{"book"}, Text: sheet}}, DefaultLimits())
 }
 
-// TestJoinsOfOtherTablesAreNotTold: only the tables that a join compares count, by their aliases,
-// and all tables of the query if these are not clear.
+// TestJoinsOfOtherTablesAreNotTold checks that only the tables that a join compares by their
+// aliases matter, or all tables of the query if it is not clear which are joined.
 func TestJoinsOfOtherTablesAreNotTold(t *testing.T) {
 	all := openJoined()
 	for query, isTold := range map[string]bool{

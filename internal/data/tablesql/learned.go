@@ -12,9 +12,9 @@ import (
 	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
-// learnKinds determines what the values of a table's columns are, from its first rows, if its file does
-// not tell. It does so once, when a query first reads the table, because a table of a spreadsheet is
-// unpacked for it.
+// learnKinds determines the kinds of values in a table's columns from the first rows, unless the
+// file declares them. It does so once, when a query first reads the table, because it unpacks a
+// table in a spreadsheet.
 func (t *table) learnKinds(ctx context.Context, db *sqlite3.Conn, read *reads) error {
 	if t.number < 0 {
 		return nil // prepare has done so
@@ -47,7 +47,7 @@ func (t *table) learnKinds(ctx context.Context, db *sqlite3.Conn, read *reads) e
 	return nil
 }
 
-// sampleRows counts the kinds of values in the first rows of JSON.
+// sampleRows counts the kinds of values in the first JSON rows.
 func (t *table) sampleRows(ctx context.Context, found []kinds) error {
 	text, err := t.rows(ctx)
 	if err != nil {
@@ -72,8 +72,8 @@ func (t *table) sampleRows(ctx context.Context, found []kinds) error {
 	return nil
 }
 
-// sampleDatabase counts the kinds of values in the first rows of a table of a database. The columns of
-// views stay unknown, because a view may take long, and so does what cannot be read.
+// sampleDatabase counts the kinds of values in the first rows of a table in a database. The columns
+// of views remain unknown, because a view may take long, as do columns that cannot be read.
 func (t *table) sampleDatabase(db *sqlite3.Conn, read *reads, found []kinds) {
 	before := read.columns
 	defer func() { read.columns = before }()
@@ -110,7 +110,7 @@ func (t *table) sampleDatabase(db *sqlite3.Conn, read *reads, found []kinds) {
 	}
 }
 
-// isInSchema reports whether the table is one, and not a view.
+// isInSchema reports whether the table is a real table, not a view.
 func (t *table) isInSchema(db *sqlite3.Conn) bool {
 	stmt, _, err := db.Prepare("SELECT 1 FROM " + quoteName(t.inside.schema) + ".sqlite_schema WHERE type = 'table' " +
 		"AND lower(name) = " + sqlite3.Quote(strings.ToLower(t.inside.table)) +

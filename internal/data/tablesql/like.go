@@ -10,20 +10,20 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// likePattern is a pattern of LIKE: its characters as they are, and in lower case.
+// likePattern is a pattern of LIKE: its characters unchanged, and in lower case.
 type likePattern struct {
 	text         string
 	exact, lower []rune
 }
 
-// Wildcards of a pattern.
+// These are the wildcards of a pattern.
 const (
 	anyOne  rune = -1 // _
 	anyText rune = -2 // %
 )
 
-// compileLike reads a pattern, and the arguments of LIKE: the pattern, the text, and the escape if
-// there is one.
+// compileLike reads a pattern, and the arguments of LIKE: the pattern, the text, and the escape
+// character, if given.
 func compileLike(text string, args []sqlite3.Value, fold *folding) (*likePattern, error) {
 	if len(text) > bounds[sqlite3.LIMIT_LIKE_PATTERN_LENGTH] {
 		return nil, errors.New("LIKE or GLOB pattern too complex")
@@ -53,14 +53,13 @@ func compileLike(text string, args []sqlite3.Value, fold *folding) (*likePattern
 		p.exact = append(p.exact, r)
 		p.lower = append(p.lower, fold.of(r))
 	}
-	if isEscaped { // SQLite matches nothing then
+	if isEscaped { // in this case, SQLite matches nothing
 		return &likePattern{text: text, exact: []rune{unicode.MaxRune + 1}, lower: []rune{unicode.MaxRune + 1}}, nil
 	}
 	return p, nil
 }
 
-// like calls use with the pattern behind a mark and the text of LIKE, unless one of them is
-// missing.
+// like calls use with the pattern after the mark and the text of LIKE, unless one of them is NULL.
 func like(
 	ctx sqlite3.Context, args []sqlite3.Value, mark string, fold *folding,
 	use func(p *likePattern, text []byte) bool,
@@ -86,7 +85,8 @@ func like(
 	ctx.ResultBool(kind != sqlite3.BLOB && use(p, args[1].RawText()))
 }
 
-// matchLike is LIKE, as in SQLite. It tells if a text matches only because LIKE ignores the case.
+// matchLike implements LIKE, as in SQLite. It adds a note if a text matches only because LIKE
+// ignores case.
 func (q *question) matchLike(ctx sqlite3.Context, args ...sqlite3.Value) {
 	like(ctx, args, "", foldASCII, func(p *likePattern, text []byte) bool {
 		if !matchRunes(p.lower, text, foldASCII) {
@@ -101,7 +101,7 @@ func (q *question) matchLike(ctx sqlite3.Context, args ...sqlite3.Value) {
 	})
 }
 
-// withIlike is REGEXP in queries with ILIKE, which ignores the case of all letters: see
+// withIlike implements REGEXP in queries with ILIKE, which ignores the case of all letters: see
 // replaceIlike.
 func withIlike(ctx sqlite3.Context, args ...sqlite3.Value) {
 	_, isIlike := ctx.GetAuxData(0).(*likePattern)
@@ -117,7 +117,7 @@ func withIlike(ctx sqlite3.Context, args ...sqlite3.Value) {
 	}
 }
 
-// folding makes one character of those that a pattern does not distinguish.
+// folding maps characters that a pattern does not distinguish to the same character.
 type folding struct {
 	ascii  [utf8.RuneSelf]rune
 	others func(rune) rune
@@ -144,8 +144,8 @@ func (f *folding) of(r rune) rune {
 	return f.others(r)
 }
 
-// matchRunes reports whether a text matches a pattern, after a change of each of its characters. Only
-// the last % is tried again, because the ones before it need no other place.
+// matchRunes reports whether a text matches a pattern after each of its characters was folded. Only
+// the last % is tried again, because the earlier ones need no other match.
 func matchRunes(pattern []rune, text []byte, fold *folding) bool {
 	at, i := 0, 0
 	again, from := -1, 0 // after the last %: in the pattern and in the text

@@ -13,17 +13,18 @@ import (
 
 // memory is the memory that an engine has reserved. SQLite checks its context only between two
 // operations, and one of them may take days: LIKE over a long text, a power with a million digits,
-// a step of the compiler. All of them need memory, so an engine that continues after the end of its
-// context loses it: the next access panics in the engine's goroutine, which recovers.
+// a step of the compiler. All of these need memory, so an engine that continues after the end of
+// its context loses its memory: the next access panics in the engine's goroutine, which recovers.
 type memory struct {
-	ignore func() bool // ends the wait for the context
+	ignore func() bool // stops waiting for the context
 
 	mu    sync.Mutex
-	bytes []byte // nil after their release, and where they cannot be taken away
+	bytes []byte // nil once released, or if they cannot be taken away
 	timer *time.Timer
 }
 
-// patience is how long an engine may continue after the end of its context. Most need less.
+// patience is how long an engine may continue after the end of its context. Most engines stop
+// sooner.
 const patience = 50 * time.Millisecond
 
 // watchMemory takes away the memory of an engine after the end of a context. The caller must drop
@@ -55,7 +56,7 @@ func (m *memory) take() {
 	}
 }
 
-// drop releases the memory, and reports whether it could. The engine is then unusable.
+// drop releases the memory, and reports whether it succeeded. The engine is then unusable.
 func (m *memory) drop() bool {
 	m.ignore()
 	m.mu.Lock()

@@ -4,7 +4,7 @@ package tablesql
 
 import "errors"
 
-// canTake is false: an operation of SQLite continues until it ends.
+// canTake is false: memory cannot be taken away here, so an operation of SQLite runs to its end.
 const canTake = false
 
 func forbid([]byte) {}

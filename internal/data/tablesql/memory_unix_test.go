@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// endless are values for which a single operation of SQLite takes from many seconds to days,
-// without checking the context.
+// endless contains expressions for which a single operation of SQLite takes between many seconds
+// and days, without checking the context.
 var endless = map[string]string{
 	"like":    "printf('%.*c', 8000000, 'a') like '%" + strings.Repeat("a", 90) + "b%b%'",
 	"glob":    "printf('%.*c', 8000000, 'a') glob '*" + strings.Repeat("a", 90) + "b*b*'",
 	"decimal": "length(decimal_pow2(20000))",
 	"collate": "(select length(max(x collate decimal)) from " +
 		"(select printf('%.*c', 3000000, '1') || value x from generate_series(1, 1000)))",
-	// To package bytes, the end of this needle has the same hash as aaaaaaaa.
+	// In package bytes, the end of this needle has the same hash as aaaaaaaa.
 	"instr":   "instr(printf('%.*c', 8000000, 'a'), printf('%.*c', 4000000, 'a') || 'gmecabry')",
 	"replace": "replace(printf('%.*c', 8000000, 'a'), printf('%.*c', 4000000, 'a') || 'gmecabry', '')",
 }
 
-// TestEachOperationEndsWithItsQuery, without affecting the engine of the next query.
+// TestEachOperationEndsWithItsQuery also checks that the engine of the next query is not affected.
 func TestEachOperationEndsWithItsQuery(t *testing.T) {
 	tables := usual(t)
 	errOver := errors.New("the time is over")
@@ -51,7 +51,8 @@ func TestEachOperationEndsWithItsQuery(t *testing.T) {
 	}
 }
 
-// TestEnginesGiveTheirMemoryBack, even after they ran out of it, or lost it.
+// TestEnginesGiveTheirMemoryBack checks that engines release their memory, even after they ran out
+// of it or lost it.
 func TestEnginesGiveTheirMemoryBack(t *testing.T) {
 	const memory = 256 << 20 // reserved by each engine
 	limits := DefaultLimits()

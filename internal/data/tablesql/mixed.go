@@ -15,7 +15,7 @@ import (
 type noteKey struct{}
 
 // WithNotes returns a context whose queries call note, once for each column, if they compare or
-// compute with a column that has texts among its numbers.
+// compute with a column that has text among its numbers.
 func WithNotes(ctx context.Context, note func(format string, args ...any)) context.Context {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -43,8 +43,8 @@ const (
 		"not in the table"
 )
 
-// strictColumns returns the columns with numbers that a query compares or computes with, so that a
-// text among them is an error; nil if there are none.
+// strictColumns returns the columns with numbers that a query compares or computes with, so that
+// text among them is an error; it returns nil if there are no such columns.
 func (t *table) strictColumns(q *question) []bool {
 	const risky = useCompare | useQuoted | useExtreme | useOrder | useCompute | useCast
 
@@ -63,8 +63,9 @@ func (t *table) strictColumns(q *question) []bool {
 	return strict
 }
 
-// sortedColumns returns the columns whose missing values a query sorts before all others, without saying
-// so; nil if there are none. A column whose values the query compares or asks for NULL may have none left.
+// sortedColumns returns the columns whose missing values a query sorts before all others without
+// NULLS FIRST, or nil if there are none. If the query compares a column or tests it for NULL, the
+// missing values may already be excluded.
 func (t *table) sortedColumns(q *question) []use {
 	const asks = useCompare | useQuoted | useEqual | useUnequal | useNull
 
@@ -81,8 +82,8 @@ func (t *table) sortedColumns(q *question) []use {
 	return sorted
 }
 
-// nullsFirst returns which columns of a result are keys of its ORDER BY that has NULL first without
-// saying so; nil if there are none.
+// nullsFirst returns which columns of a result are keys of an ORDER BY that sorts NULL first
+// without NULLS FIRST; it returns nil if there are none.
 func (q *question) nullsFirst(names []string) []bool {
 	by := len(q.tokens) - 1
 	for ; by > 0; by-- {
@@ -124,18 +125,18 @@ func (q *question) nullsFirst(names []string) []bool {
 	return first
 }
 
-// tellNull tells that an order begins with NULL.
+// tellNull adds a note that sorted rows begin with NULL.
 func (q *question) tellNull(name string) {
 	q.tell("null", "ORDER BY puts NULL first, and %s has some: write NULLS LAST to have them at the end, as DuckDB "+
 		"does, or NULLS FIRST", name)
 }
 
-// nameColumn returns the name of a column with that of its table, for notes.
+// nameColumn returns the names of a column and its table, for notes.
 func (t *table) nameColumn(n int) string {
 	return showName(t.columns[n].name) + " of " + t.listNames()[0]
 }
 
-// explainMixed returns the error for a text among the numbers of a column.
+// explainMixed returns the error for text among the numbers of a column.
 func (t *table) explainMixed(n int, text string) error {
 	c := &t.columns[n]
 	name, quoted := showName(c.name), sqlite3.Quote(text)
@@ -149,7 +150,7 @@ func (t *table) explainMixed(n int, text string) error {
 		name, t.listNames()[0], text, name, quoted, name, quoted, option)
 }
 
-// checkUses refuses a query that would compare numbers as texts, or round integers.
+// checkUses refuses a query that would compare numbers as text, or round integers.
 func (t *Tables) checkUses(ctx context.Context, db *sqlite3.Conn, q *question, read *reads) error {
 	for _, table := range t.list {
 		isRead := func(c column) bool { return read.includes(table, &c) }
@@ -179,8 +180,8 @@ func (t *Tables) checkUses(ctx context.Context, db *sqlite3.Conn, q *question, r
 	return q.judge()
 }
 
-// nameColumns tells a query the columns that it reads. A name that several of them have, or that the
-// query gives to something else, too, stands for no column.
+// nameColumns records the columns that a query reads. A name shared by several columns, or that the
+// query also gives to something else, does not refer to a column.
 func (t *Tables) nameColumns(q *question, read *reads) {
 	q.names = map[string]operand{}
 	for _, table := range t.list {
@@ -203,7 +204,7 @@ func (t *Tables) nameColumns(q *question, read *reads) {
 	t.noteJoins(q)
 }
 
-// isOnly reports whether the name of a column stands for nothing else in the query.
+// isOnly reports whether the name of a column has no other meaning in the query.
 func (q *question) isOnly(c *column) bool { return q.names[strings.ToLower(c.name)].column == c }
 
 func (t *table) checkColumn(n int, q *question) error {
@@ -243,14 +244,15 @@ func (t *table) checkColumn(n int, q *question) error {
 	return nil
 }
 
-// explainText returns the error for a text that the query compares with the order of a number.
+// explainText returns the error for a text column that the query compares with a number by <, > or
+// the like.
 func (t *table) explainText(c *column) error {
 	return fmt.Errorf("column %s of %s has texts%s, and SQLite would compare the number as a text: compare with a "+
 		"text in quotes, or make numbers of the texts first, with substr or replace and CAST",
 		showName(c.name), t.listNames()[0], c.example())
 }
 
-// example returns a text of the column for an error.
+// example returns text from the column for an error.
 func (c *column) example() string {
 	if c.text == "" {
 		return ""
@@ -258,7 +260,7 @@ func (c *column) example() string {
 	return fmt.Sprintf(" such as %q", c.text)
 }
 
-// affinity returns what SQLite turns the other side of a comparison into.
+// affinity returns the kind to which SQLite converts the other side of a comparison.
 func (c *column) affinity() affinity {
 	switch c.kind {
 	case typeInteger, typeReal:
@@ -274,7 +276,8 @@ type reads struct {
 	columns [][2]string // table and name
 }
 
-// authorize allows what the function of this name allows.
+// authorize allows the same actions as the function authorize, and records the columns that are
+// read.
 func (r *reads) authorize(
 	action sqlite3.AuthorizerActionCode, name3rd, name4th, schema, inner string,
 ) sqlite3.AuthorizerReturnCode {
@@ -291,9 +294,9 @@ func (r *reads) includes(t *table, c *column) bool {
 	})
 }
 
-// noteColumns reports what the result of a query does not show: columns with texts among their
-// numbers if it compares them, texts that it may compare with a number, empty texts, rounded numbers,
-// and values beyond the last column.
+// noteColumns reports problems that the result of a query does not show: columns with text among
+// their numbers if the query compares them, text that it may compare with a number, empty strings,
+// rounded numbers, and values beyond the last column.
 func (t *Tables) noteColumns(ctx context.Context, q *question, read *reads) {
 	note, isWanted := ctx.Value(noteKey{}).(func(about, format string, args ...any))
 	if !isWanted {
@@ -320,8 +323,8 @@ func (t *Tables) noteColumns(ctx context.Context, q *question, read *reads) {
 	}
 }
 
-// noteColumn reports what the result does not show of a column. If isMixed, the query compares values
-// without a change.
+// noteColumn reports problems of a column that the result does not show. If isMixed, the query
+// compares the values unchanged.
 func (t *table) noteColumn(n int, q *question, isMixed bool, note func(about, format string, args ...any)) {
 	c := &t.columns[n]
 	name := t.nameColumn(n)
@@ -346,13 +349,13 @@ func (t *table) noteColumn(n int, q *question, isMixed bool, note func(about, fo
 	}
 }
 
-// isNamed reports whether a query finds the table by a name.
+// isNamed reports whether a query can refer to the table by a name.
 func (t *table) isNamed(name string) bool {
 	isSame := func(own string) bool { return strings.EqualFold(own, name) }
 	return slices.ContainsFunc(t.unqualified(), isSame) || isSame(t.inside.table)
 }
 
-// lateText is a text in a column of numbers, after the rows that determined its type.
+// lateText is text in a column of numbers, after the rows that determined its type.
 type lateText struct {
 	column int
 	text   string

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// nameSources decides which names the sources keep. If several sources have the same name, none of
-// them keeps it. The names of contexts, and of tables in databases and workbooks, take precedence
+// nameSources decides which names the sources keep. A name shared by several sources is kept by
+// none of them. The names of contexts, and of tables in databases and workbooks, take precedence
 // over the names of files.
 func nameSources(sources []Source) []Source {
 	own, byFile := map[string]int{}, map[string]int{}
-	inside := map[string]bool{} // the tables within sources, but a first one that is named as its file
+	inside := map[string]bool{} // the tables within sources, except a first one with its file's name
 	for _, source := range sources {
 		if source.Text != nil {
 			for j, table := range source.Text.Tables() {
@@ -60,10 +60,10 @@ func (s Source) fileNames() []string {
 	return []string{s.File}
 }
 
-// packings are the extensions of compressed files.
+// packings lists the extensions of compressed files.
 var packings = []string{".gz", ".bz2", ".xz", ".zst", ".lz4"}
 
-// formats are the extensions of files that are usually tables.
+// formats lists the extensions of files that are usually tables.
 var formats = []string{
 	".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather",
 	".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".sqlite", ".sqlite3", ".db",
@@ -93,7 +93,7 @@ func findStem(file string) string {
 	return stem
 }
 
-// unqualified returns all names of a table but that in its schema.
+// unqualified returns all names of a table except the one in its schema.
 func (t *table) unqualified() []string {
 	if t.File == "" {
 		return t.Names

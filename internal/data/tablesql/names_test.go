@@ -67,8 +67,8 @@ func TestAllShownNamesWorkInQueries(t *testing.T) {
 	}
 }
 
-// TestAFilesNameHidesNoTable: the first table of a database has the names of its context, but not a
-// name that another table of the database has.
+// TestAFilesNameHidesNoTable checks that the first table of a database has the names of its
+// context, except a name of another table in the database.
 func TestAFilesNameHidesNoTable(t *testing.T) {
 	data := makeDatabase(t, `CREATE TABLE customers(n); INSERT INTO customers VALUES('customer');
 		CREATE TABLE orders(n); INSERT INTO orders VALUES('order');`)

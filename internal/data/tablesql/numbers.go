@@ -25,8 +25,8 @@ const (
 // longestNumber is the length, in bytes, from which digits are no longer read as a number.
 const longestNumber = 64
 
-// kindOf returns the kind of a CSV value. Spaces around a number are not part of it. 007 is a text,
-// because it may be a code.
+// kindOf returns the kind of a CSV value. Spaces around a number are not part of it. The value 007
+// is text, because it may be a code.
 func kindOf(value []byte) valueKind {
 	if len(value) > 0 && (value[0] == ' ' || value[len(value)-1] == ' ') {
 		value = bytes.Trim(value, " ")
@@ -110,12 +110,12 @@ func kindOfExponent(value []byte, at int) valueKind {
 	return kindReal
 }
 
-// exactInteger is the first integer from which floats do not have each.
+// exactInteger is the integer above which floats cannot represent every integer.
 const exactInteger = 1 << 53
 
 func areDigits(b []byte) bool { return len(b) > 0 && countDigits(b) == len(b) }
 
-// isLong reports whether a number has more digits than a float can tell apart.
+// isLong reports whether a number has more digits than a float can distinguish.
 func isLong(value []byte) bool {
 	if len(value) <= 17 {
 		return false
@@ -133,8 +133,9 @@ func isLong(value []byte) bool {
 	return digits > 17
 }
 
-// The types of columns. SQLite has no integers of more than 64 bits. Columns with some keep these
-// as texts, which compareNumbers compares; SQLite treats a type with this name like TEXT.
+// These are the types of columns. SQLite has no integers of more than 64 bits. Columns with such
+// integers keep them as text, which compareNumbers compares; SQLite treats a type with the name of
+// typeBig like TEXT.
 const (
 	typeText    = "TEXT"
 	typeInteger = "INTEGER"
@@ -145,7 +146,7 @@ const (
 // collation is the name of compareNumbers in SQL.
 const collation = "rlm_numbers"
 
-// compareNumbers orders texts: numbers by their value, before all others.
+// compareNumbers orders strings: numbers by their value, before all other strings.
 func compareNumbers(a, b []byte) int {
 	first, second := kindOf(a), kindOf(b)
 	isFirst := first != kindText && first != kindNull
@@ -172,8 +173,8 @@ func compareNumbers(a, b []byte) int {
 	return x.Cmp(y)
 }
 
-// give passes a CSV value to SQLite in the type of its column. It reports whether the value is not
-// what the type says, and passed as it is.
+// give passes a CSV value to SQLite in the type of its column. It reports whether the value does
+// not match that type and was passed unchanged.
 func give(ctx sqlite3.Context, value []byte, kind string) (isLate bool) {
 	if kind == typeText {
 		ctx.ResultRawText(value)
@@ -238,8 +239,8 @@ func parseInteger(value []byte) int64 {
 }
 
 // giveJSON passes a JSON value to SQLite. Lists and objects are passed as JSON. It reports whether
-// the value is an integer of more than 64 bits in a column without others, which it passes as a
-// float.
+// it passed the value as a float, because it is an integer of more than 64 bits in a column not
+// declared for such integers.
 func giveJSON(ctx sqlite3.Context, value []byte, isBig bool) (isLate bool) {
 	switch {
 	case len(value) == 0 || value[0] == 'n':
@@ -279,8 +280,9 @@ func giveJSONNumber(ctx sqlite3.Context, value []byte, isBig bool) (isLate bool)
 	return false
 }
 
-// normalise writes a number with a point and without groups of thousands, as the options of the
-// table say. It returns nil for a missing value, and anything that is not a number unchanged.
+// normalise converts a number, written as the options of the table specify, to one with a decimal
+// point and without groups of thousands. It returns nil for a missing value, and anything that is
+// not a number unchanged.
 func normalise(value []byte, o *tables.Values) []byte {
 	for _, null := range o.Nulls {
 		if string(value) == null {
@@ -307,7 +309,7 @@ func normalise(value []byte, o *tables.Values) []byte {
 		}
 		whole = bytes.ReplaceAll(whole, []byte{o.Thousands}, nil)
 	} else if decimal != '.' && bytes.IndexByte(whole, '.') >= 0 {
-		return value // not a number in this way of writing, but perhaps one in another
+		return value // not a number in this notation, but perhaps in another
 	}
 
 	if made := append(bytes.Clone(whole), fraction...); kindOf(made) != kindText {

@@ -31,7 +31,7 @@ func TestKindsOfNumbers(t *testing.T) {
 	}
 }
 
-// TestNumbersAsFilesHaveThem asks for values that were texts to other readers.
+// TestNumbersAsFilesHaveThem queries values that other readers treat as text.
 func TestNumbersAsFilesHaveThem(t *testing.T) {
 	all := open(t, DefaultLimits(), map[string]string{
 		"e.csv":     "p\n1e-05\n0.25\n3.0\n2e+16\n",
@@ -75,7 +75,7 @@ func TestNumbersAsFilesHaveThem(t *testing.T) {
 	}
 }
 
-// TestNearlyNumbersAreNotComparedAsTexts, but refused.
+// TestNearlyNumbersAreNotComparedAsTexts checks that comparing such values is refused.
 func TestNearlyNumbersAreNotComparedAsTexts(t *testing.T) {
 	all := open(t, DefaultLimits(), map[string]string{
 		"na.csv":    "k,p\na,10.0\nb,NA\nc,9.0\n",
@@ -128,8 +128,8 @@ func TestNearlyNumbersAreNotComparedAsTexts(t *testing.T) {
 	}
 }
 
-// TestTextsAreNotComparedWithNumbers: a query fails, or a note says so, if SQLite would compare
-// both as texts.
+// TestTextsAreNotComparedWithNumbers checks that a query fails or has a note if SQLite would
+// compare both as text.
 func TestTextsAreNotComparedWithNumbers(t *testing.T) {
 	all := open(t, DefaultLimits(), map[string]string{
 		"days.csv":  "d,n\n2024-01-02,1\n2023-12-31,20\n",

@@ -15,14 +15,14 @@ const (
 	classNumber
 	classTruth // true or false, which are 1 and 0
 	classText
-	classDate  // a text that date() or the like gives
-	classMixed // numbers and texts, such as coalesce(n, 'none')
+	classDate  // text from date() and similar functions
+	classMixed // numbers and text, such as coalesce(n, 'none')
 )
 
 func (c class) isNumber() bool { return c == classNumber || c == classTruth }
 func (c class) isText() bool   { return c == classText || c == classDate }
 
-// affinity is the kind into which SQLite converts the other side of a comparison.
+// affinity is the kind to which SQLite converts the other side of a comparison.
 type affinity byte
 
 const (
@@ -38,12 +38,12 @@ type operand struct {
 	table    *table  // if it is a column of a known table and nothing else
 	column   *column // as table
 	name     string  // of a column or an alias, if it is nothing else
-	literal  *token  // if it is a text or a number in the query, or a parameter
+	literal  *token  // if it is a string or a number in the query, or a parameter
 
 	first, last int // its tokens
 }
 
-// Words after which an expression begins, so that none of them is a name.
+// An expression may begin after each of these words, so none of them is a name.
 var keywords = strings.Fields("select distinct all where and or not by on having when then else case between in " +
 	"like ilike glob regexp match is from join using limit offset union except intersect as with values over filter " +
 	"escape end asc desc collate left right inner outer cross natural group order partition returning window")
@@ -53,7 +53,8 @@ var (
 	otherSigns      = []string{"||", "->", "->>"}
 )
 
-// Functions by what they give. The class of the others is that of their arguments, or unknown.
+// These lists group functions by the class of their results. The results of other functions have
+// the class of the arguments, or an unknown one.
 var (
 	numberFunctions = strings.Fields("abs round ceil ceiling floor sqrt ln log log10 log2 exp pow power mod sign " +
 		"trunc length octet_length instr unicode sum total avg count julianday unixepoch row_number rank " +
@@ -62,15 +63,15 @@ var (
 		"hex char group_concat string_agg typeof concat concat_ws quote")
 	dateFunctions  = strings.Fields("date time datetime")
 	dateWords      = strings.Fields("current_date current_time current_timestamp")
-	firstFunctions = strings.Fields("nullif lag lead first_value last_value nth_value") // give the first argument
-	anyFunctions   = strings.Fields("coalesce ifnull max min")                          // give one of the arguments
+	firstFunctions = strings.Fields("nullif lag lead first_value last_value nth_value") // from the first argument
+	anyFunctions   = strings.Fields("coalesce ifnull max min")                          // from one argument
 	numberTypes    = strings.Fields("real integer int bigint smallint tinyint numeric float double decimal number")
 	dateTypes      = strings.Fields("date time datetime timestamp timestamptz")
 	tryTypes       = strings.Fields("real integer int bigint numeric float double decimal number") // see TRY_CAST
 	textTypes      = strings.Fields("text varchar char string nvarchar clob")
 )
 
-// deepest bounds how deep operands are read.
+// deepest bounds the depth to which operands are read.
 const deepest = 20
 
 // isEnd reports whether an operand may end with a token.
@@ -212,7 +213,7 @@ func (q *question) termFrom(i, depth int) operand {
 	return o
 }
 
-// parenthesis returns an operand in parentheses. Those around a column do not change it.
+// parenthesis returns an operand in parentheses. Parentheses around a column do not change it.
 func (q *question) parenthesis(i, depth int) operand {
 	o := operand{first: i, last: q.pairs[i]}
 
@@ -224,7 +225,7 @@ func (q *question) parenthesis(i, depth int) operand {
 	return inner
 }
 
-// call returns what a function gives.
+// call returns the operand for the result of a function.
 func (q *question) call(i, depth int) operand {
 	name, end := q.at(i), q.pairs[i+1]
 	o := operand{first: i, last: end}
@@ -267,8 +268,8 @@ func (q *question) call(i, depth int) operand {
 	return o
 }
 
-// arguments returns the arguments of a call whose list opens with a token. Those that are more than
-// an operand have no class.
+// arguments returns the arguments of a call whose list opens with a token. Arguments that are more
+// than an operand have no class.
 func (q *question) arguments(open, depth int) (list []operand) {
 	end := q.pairs[open]
 
@@ -311,7 +312,7 @@ func (q *question) branches(i, depth int) class {
 	return joinClasses(list)
 }
 
-// joinClasses returns the class of a value that is one of some operands, ignoring NULL.
+// joinClasses returns the class of a value that may be any of the operands, ignoring NULL.
 func joinClasses(list []operand) class {
 	var has [classMixed + 1]bool
 	for _, o := range list {
@@ -334,7 +335,7 @@ func joinClasses(list []operand) class {
 	return classNull
 }
 
-// isNumeral reports whether SQLite and people read a text as a number.
+// isNumeral reports whether both SQLite and people read a string as a number.
 func isNumeral(text string) bool {
 	trimmed := bytes.Trim([]byte(text), " ")
 
@@ -344,8 +345,8 @@ func isNumeral(text string) bool {
 	return areDigits(bytes.TrimLeft(trimmed, "+-"))
 }
 
-// pairUp finds the parentheses that belong together, and the ends of CASE. One without the other
-// belongs to the last token.
+// pairUp matches parentheses, and each CASE with its END. An opening one without a match is paired
+// with the last token.
 func pairUp(tokens []token) []int {
 	pairs := make([]int, len(tokens))
 	var open []int
@@ -371,10 +372,10 @@ func pairUp(tokens []token) []int {
 	return pairs
 }
 
-// findAliases adds the names that the query gives to expressions. A name that it gives to different
-// kinds of values, or that a column has, too, is unknown.
+// findAliases adds the names that the query gives to expressions. A name that it gives to values of
+// different kinds, or that a column also has, is unknown.
 func (q *question) findAliases() {
-	const passes = 2 // an alias may be made of another one
+	const passes = 2 // an alias may be derived from another one
 	columns := q.names
 	for range passes {
 		found := map[string]operand{}

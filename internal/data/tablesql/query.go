@@ -34,11 +34,11 @@ type Tables struct {
 	list    []*table
 	schemas []schema
 	limits  Limits
-	shared  map[string][]string // the files that have a name, which none of them gets, in lower case
+	shared  map[string][]string // by lower-case name: the files that share it, so none gets it
 }
 
-// schema is a context with several tables: SQLite finds each by its own name, and by the name of
-// the context and its own.
+// schema is a context with several tables: a query can refer to each by its own name, with or
+// without the name of the context.
 type schema struct {
 	name     string
 	database *bigtext.Text // nil if SQLite does not read the file
@@ -47,8 +47,8 @@ type schema struct {
 // maxSchemas bounds the databases that SQLite attaches.
 const maxSchemas = 10
 
-// New returns the sources that are tables, or nil if none is. SQLite does not distinguish names
-// that differ only in case, so such names are not assigned to any table.
+// New returns the sources that are tables, or nil if there are none. SQLite does not distinguish
+// names that differ only in case, so such names are not assigned to any table.
 func New(sources []Source, limits Limits) *Tables {
 	t := &Tables{limits: limits, shared: map[string][]string{}}
 	for _, source := range sources {
@@ -108,10 +108,10 @@ func (t *Tables) Describe() string {
 	return strings.Join(lines, "\n")
 }
 
-// Bounds on the size and the computations of a query.
+// These bounds apply to the size and the computations of a query.
 var bounds = map[sqlite3.LimitCategory]int{
 	sqlite3.LIMIT_LENGTH:              8 << 20,      // bytes of a value
-	sqlite3.LIMIT_SQL_LENGTH:          4 * maxQuery, // with what rewrite adds
+	sqlite3.LIMIT_SQL_LENGTH:          4 * maxQuery, // including what rewrite adds
 	sqlite3.LIMIT_COLUMN:              2000,
 	sqlite3.LIMIT_EXPR_DEPTH:          200,
 	sqlite3.LIMIT_COMPOUND_SELECT:     100,
@@ -161,7 +161,7 @@ func (t *Tables) Query(ctx context.Context, sql string, params json.RawMessage) 
 	return rows, nil
 }
 
-// equip provides an engine with the tables, and restricts it to selecting.
+// equip gives an engine the tables, and restricts it to SELECT.
 func (t *Tables) equip(ctx context.Context, e *engine, asked *question, read *reads) error {
 	if err := e.CreateCollation(collation, compareNumbers); err != nil {
 		return err
@@ -293,7 +293,7 @@ func (t *Tables) run(
 	return t.encodeRows(stmt, names, asked, t.readsBigs(read))
 }
 
-// prepareOne prepares a query that is the only one in a text.
+// prepareOne prepares a query, which must be the only one in sql.
 func prepareOne(db *sqlite3.Conn, sql string) (*sqlite3.Stmt, error) {
 	stmt, tail, err := db.Prepare(sql)
 	if err != nil {
@@ -309,8 +309,8 @@ func prepareOne(db *sqlite3.Conn, sql string) (*sqlite3.Stmt, error) {
 	return stmt, nil
 }
 
-// prepareChecked returns a query with its checks, or nil if it needs none. If it cannot have them,
-// a note says so.
+// prepareChecked returns a query with its checks, or nil if it needs none. If the checks cannot be
+// added, it adds a note.
 func prepareChecked(db *sqlite3.Conn, asked *question, words *edits, columns int) *sqlite3.Stmt {
 	areSome, isSure := asked.addChecks(words)
 	if !areSome {
@@ -337,7 +337,7 @@ func (t *Tables) hasBigs() bool {
 	})
 }
 
-// readsBigs reports whether a query reads such a column.
+// readsBigs reports whether a query reads a column with integers of more than 64 bits.
 func (t *Tables) readsBigs(read *reads) bool {
 	for _, table := range t.list {
 		for i := range table.columns {

@@ -22,7 +22,7 @@ const events = `{"id": 1, "tags": ["a", "b"], "ok": true, "x": {"y": "é"}}
 {"id": 3, "ok": false, "s": "q\u0041"}
 `
 
-// open returns tables of texts, by name.
+// open returns the tables of the given texts, by name.
 func open(t *testing.T, limits Limits, texts map[string]string) *Tables {
 	t.Helper()
 	var sources []Source
@@ -191,7 +191,7 @@ func TestAttacks(t *testing.T) {
 		t.Run(fmt.Sprintf("%.60s", query), func(t *testing.T) {
 			asked := tables
 			if says == "" || strings.Contains(says, "takes more than 300ms") {
-				asked = soon // time may be what ends it
+				asked = soon // the time limit may end it
 			}
 
 			rows, err := asked.Query(t.Context(), query, nil)
@@ -215,7 +215,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestLinesOfManyKeys uses an object with more keys than a table has columns.
+// TestLinesOfManyKeys checks that a query can read keys beyond the last column of a table from
+// _line.
 func TestLinesOfManyKeys(t *testing.T) {
 	keys := make([]string, maxColumns+2)
 	for i := range keys {
@@ -232,7 +233,7 @@ func TestLinesOfManyKeys(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreTooLongForSQLite cause an error, not a panic.
+// TestNamesThatAreTooLongForSQLite checks that such names cause an error, not a panic.
 func TestNamesThatAreTooLongForSQLite(t *testing.T) {
 	name := strings.Repeat("k", 2_000_000)
 	tables := open(t, DefaultLimits(), map[string]string{"wide.jsonl": `{"` + name + `":1,"short":2}` + "\n"})

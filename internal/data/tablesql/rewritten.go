@@ -11,14 +11,14 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// edits change the words of a query at some of its tokens.
+// edits are changes to some tokens of a query.
 type edits struct {
 	before, after, instead map[int]string
 }
 
 func newEdits() *edits { return &edits{map[int]string{}, map[int]string{}, map[int]string{}} }
 
-// write returns the query with the edits. Spaces and comments between tokens stay.
+// write returns the query with the edits. Spaces and comments between tokens are kept.
 func (q *question) write(e *edits) string {
 	var b strings.Builder
 	done := 0
@@ -33,8 +33,9 @@ func (q *question) write(e *edits) string {
 	return b.String() + q.sql[done:]
 }
 
-// rewrite returns the query in words that SQLite knows: see replaceIlike and replaceTryCast. With
-// bigs, each integer of more than 64 bits is a text, which SQLite would turn into a float.
+// rewrite returns the query in the syntax that SQLite supports: see replaceIlike and
+// replaceTryCast. With bigs, it writes each integer of more than 64 bits as text, because SQLite
+// would convert the integer to a float.
 func (q *question) rewrite(bigs bool) (string, *edits, error) {
 	e := newEdits()
 	for i, t := range q.tokens {
@@ -56,8 +57,7 @@ func (q *question) rewrite(bigs bool) (string, *edits, error) {
 	return q.write(e), e, nil
 }
 
-// The words that rewrite adds. The comment marks the end of an operand, so that restoreName finds
-// it.
+// rewrite adds these words. The comment marks the end of an operand, so that restoreName finds it.
 const (
 	ilikeMark    = "rlm_ilike:"
 	ilikeWords   = "REGEXP '" + ilikeMark + "' || ("
@@ -68,8 +68,8 @@ const (
 var addedWords = lazyregexp.New(regexp.QuoteMeta(ilikeWords) + "|" + regexp.QuoteMeta(tryCastWords) + "|" +
 	regexp.QuoteMeta(endMark) + `[^)]*\)`)
 
-// replaceIlike makes REGEXP of ILIKE, with a mark before its pattern: see withIlike. MATCH would do
-// without a mark, but a virtual table of a database may take it for a search.
+// replaceIlike replaces ILIKE with REGEXP, with a mark before its pattern: see withIlike. MATCH
+// would not need a mark, but a virtual table in a database may interpret it as a search.
 func (q *question) replaceIlike(e *edits, i int) error {
 	last := q.operandFrom(i+1, 0).last
 	if last >= len(q.tokens) || q.at(last+1).is("<", ">", "<=", ">=") {
@@ -81,8 +81,9 @@ func (q *question) replaceIlike(e *edits, i int) error {
 	return nil
 }
 
-// replaceTryCast makes CAST of TRY_CAST, which SQLite lacks: it gives NULL for a text that is not a
-// number. Of other types, SQLite could not say which texts have them.
+// replaceTryCast replaces TRY_CAST, which SQLite lacks, with a CAST that returns NULL for text that
+// is not a number. Other types are refused, because SQLite cannot determine which strings represent
+// them.
 func (q *question) replaceTryCast(e *edits, i int) error {
 	as := q.findAs(i + 1)
 	if as < 0 {
@@ -99,8 +100,8 @@ func (q *question) replaceTryCast(e *edits, i int) error {
 	return nil
 }
 
-// restoreName returns the name of a column that is the text of an expression, without what rewrite
-// adds.
+// restoreName returns the name of a column that is the text of an expression, without the words
+// that rewrite adds.
 func restoreName(name string) string {
 	return addedWords.ReplaceAllStringFunc(name, func(found string) string {
 		switch found {
@@ -113,10 +114,10 @@ func restoreName(name string) string {
 	})
 }
 
-// addChecks adds functions to the edits that see what SQLite does silently: the quotients of two
-// integers, the remainders of fractions, and the casts of texts and fractions to numbers. Numbers
-// stay the same; castValue and numbersOf refuse other texts. It reports whether there are some, and
-// whether it understands all of them.
+// addChecks adds function calls to the edits that check what SQLite does silently: quotients of two
+// integers, remainders of fractions, and casts of text and fractions to numbers. Results that are
+// numbers do not change; castValue and numbersOf refuse text that is not a number. addChecks
+// reports whether there are such operations, and whether it understands all of them.
 func (q *question) addChecks(e *edits) (areSome, isSure bool) {
 	for i, t := range q.tokens {
 		isKnown, isAdded := true, false
@@ -126,7 +127,7 @@ func (q *question) addChecks(e *edits) (areSome, isSure bool) {
 		case t.is("cast") && q.at(i+1).is("("):
 			isKnown, isAdded = q.checkCast(e, i+1)
 		case t.kind == tokenQuoted && strings.ContainsAny(t.text, "/%(") && !q.at(i-1).is("from", "join"):
-			_, isKnown = q.names[strings.ToLower(t.text)] // or it names a column by the text of its expression
+			_, isKnown = q.names[strings.ToLower(t.text)] // or it refers to a column by its expression
 		}
 		if !isKnown {
 			return slices.ContainsFunc(q.tokens, func(t token) bool { return t.is("/", "%", "cast") }), false
@@ -136,8 +137,8 @@ func (q *question) addChecks(e *edits) (areSome, isSure bool) {
 	return areSome, true
 }
 
-// checkQuotient makes a function call of the quotient or remainder whose sign is a token, unless
-// one of its sides is a fraction in any case.
+// checkQuotient replaces the quotient or remainder whose operator is the given token with a
+// function call, unless one of its operands is always a fraction.
 func (q *question) checkQuotient(e *edits, sign int) (isKnown, isAdded bool) {
 	first, last := q.productTo(sign-1), q.factorFrom(sign+1)
 	if first < 0 || last < 0 {
@@ -157,7 +158,7 @@ func (q *question) checkQuotient(e *edits, sign int) (isKnown, isAdded bool) {
 	return true, true
 }
 
-// tightSigns bind stronger than a division.
+// tightSigns bind more tightly than a division.
 var tightSigns = []string{"||", "->", "->>"}
 
 // productTo returns the first token of the product that ends with a token, or -1.
@@ -256,7 +257,7 @@ func (q *question) findAs(open int) int {
 	return as
 }
 
-// isOfKind reports whether tokens are a column of CSV that has the kind of a CAST already.
+// isOfKind reports whether tokens are a CSV column that already has the kind of a CAST.
 func (q *question) isOfKind(first, last, kind int) bool {
 	o := q.operandFrom(first, 0)
 	if o.last != last || o.column == nil || o.table.places != nil {
@@ -265,10 +266,10 @@ func (q *question) isOfKind(first, last, kind int) bool {
 	return o.column.kind == typeInteger || o.column.kind == typeReal && kind == castReal
 }
 
-// mostScale bounds the digits of DECIMAL that castValue looks at.
+// mostScale bounds the decimal places of DECIMAL that castValue checks.
 const mostScale = 15
 
-// castKind returns what CAST to a type makes of a value: see castValue.
+// castKind returns the kind of value to which CAST converts for a type: see castValue.
 func castKind(typeName string) int {
 	name := strings.ToLower(strings.TrimSpace(typeName))
 	has := func(parts ...string) bool {

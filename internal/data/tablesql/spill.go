@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// spill is the disk of an engine. SQLite sorts the rows of GROUP BY and ORDER BY, and writes data
-// too large for memory to temporary files, which have no name. Their size is bounded, and they
+// spill is the disk space of an engine. SQLite sorts the rows of GROUP BY and ORDER BY, and writes
+// data too large for memory to temporary files, which have no name. Their size is bounded, and they
 // occupy at most half of the free space. There are no other files.
 type spill struct {
 	name    string
@@ -33,7 +33,7 @@ func newSpill(size int64) *spill {
 	return s
 }
 
-// forget releases the disk. An engine that ran out of memory has left its files open.
+// forget releases the disk space. An engine that ran out of memory leaves its files open.
 func (s *spill) forget() {
 	vfs.Unregister(s.name)
 	for file := range s.files {
@@ -65,7 +65,7 @@ func (s *spill) Access(string, vfs.AccessFlag) (bool, error) { return false, nil
 // FullPathname returns a name unchanged.
 func (s *spill) FullPathname(name string) (string, error) { return name, nil }
 
-// spilled is a temporary file. Its size counts against the disk.
+// spilled is a temporary file. Its size counts towards the engine's disk space.
 type spilled struct {
 	vfs.File
 
@@ -73,7 +73,7 @@ type spilled struct {
 	size int64
 }
 
-// WriteAt writes, unless the file would then exceed the disk.
+// WriteAt writes, unless the file would then exceed the engine's disk space.
 func (f *spilled) WriteAt(data []byte, offset int64) (int, error) {
 	end := offset + int64(len(data))
 	if err := f.resize(max(f.size, end)); err != nil {
@@ -87,7 +87,7 @@ func (f *spilled) WriteAt(data []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// Truncate releases bytes, or claims more.
+// Truncate releases bytes, or reserves more.
 func (f *spilled) Truncate(size int64) error {
 	if err := f.resize(size); err != nil {
 		return err

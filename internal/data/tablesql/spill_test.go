@@ -12,9 +12,11 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// sorted is a table whose rows, sorted by word, need more memory than the engine has.
+// Sorting the rows of this table by word needs more memory than the engine has.
 const (
 	sortedRows  = 400_000
 	sortedWords = 7
@@ -32,8 +34,10 @@ func openSorted(t *testing.T, disk int64) *Tables {
 	return open(t, limits, map[string]string{"big.csv": text.String()})
 }
 
-// TestSortsLargerThanMemoryUseTheDisk: the files have no name, and are gone at the end.
+// TestSortsLargerThanMemoryUseTheDisk checks that the files have no name, and do not exist after
+// the query.
 func TestSortsLargerThanMemoryUseTheDisk(t *testing.T) {
+	skip.UnderRace(t)
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	tables := openSorted(t, 1<<30)
@@ -71,6 +75,7 @@ func countFiles(t *testing.T) int {
 }
 
 func TestASortThatIsTooLargeSaysSo(t *testing.T) {
+	skip.UnderRace(t)
 	const query = "select word, max(rest) last from big group by word"
 	before := countFiles(t)
 	if rows, err := openSorted(t, 1<<20).Query(t.Context(), query, nil); err == nil ||
@@ -89,7 +94,7 @@ func TestASortThatIsTooLargeSaysSo(t *testing.T) {
 	}
 }
 
-// TestSortsLeaveHalfOfTheDisk: a file occupies at most half of the space that was free.
+// TestSortsLeaveHalfOfTheDisk checks that a file occupies at most half of the space that was free.
 func TestSortsLeaveHalfOfTheDisk(t *testing.T) {
 	disk := newSpill(1 << 62)
 	defer disk.forget()

@@ -11,8 +11,8 @@ import (
 )
 
 // replaceSums replaces the sums of SQLite, which count each text as the number at its beginning, or
-// as 0: the sum of 1.234,50 and n/a would be 1.234. The replacements refuse such texts. They ignore
-// an empty text, like NULL, because that is how CSV writes a missing value.
+// as 0: the sum of 1.234,50 and n/a would be 1.234. The replacements refuse such text. They ignore
+// an empty string, like NULL, because it represents a missing value in CSV.
 func replaceSums(db *sqlite3.Conn) error {
 	const flags = sqlite3.DETERMINISTIC | sqlite3.INNOCUOUS
 	for name, result := range map[string]func(*sum, sqlite3.Context){
@@ -26,8 +26,8 @@ func replaceSums(db *sqlite3.Conn) error {
 	return nil
 }
 
-// sum adds numbers as SQLite does: integers exactly, others with the error of each addition
-// (Kahan-Babuška-Neumaier).
+// sum adds numbers as SQLite does: integers exactly, others with a compensation for the error of
+// each addition (Kahan-Babuška-Neumaier).
 type sum struct {
 	name   string
 	result func(*sum, sqlite3.Context)
@@ -155,7 +155,7 @@ func (s *sum) becomeReal() {
 	s.addInteger(s.whole)
 }
 
-// addInteger adds an integer without a loss, even if it has more digits than a float.
+// addInteger adds an integer without loss, even if it has more digits than a float.
 func (s *sum) addInteger(n int64) {
 	const exact, part = 1 << 52, 1 << 14
 	if -exact < n && n < exact {
@@ -197,7 +197,7 @@ func (s *sum) smallFloat() float64 {
 	return s.real + s.err
 }
 
-// Value gives the result, or refuses it.
+// Value returns the result, or an error.
 func (s *sum) Value(ctx sqlite3.Context) {
 	if s.refused != nil {
 		ctx.ResultError(s.refused)

@@ -11,13 +11,13 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// TestSumsOfNumbersAreThoseOfSQLite compares sums with those that they replace.
+// TestSumsOfNumbersAreThoseOfSQLite compares the sums with SQLite's own, which they replace.
 func TestSumsOfNumbersAreThoseOfSQLite(t *testing.T) {
 	own, theirs := openBoth(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	values := []string{
-		"NULL", "1", "-7", "0.1", "'12'", "'007'", "' 1.5 '", "'1e3'", "2.5", "0", // the rest in no window: there,
-		// SQLite itself loses digits
+		"NULL", "1", "-7", "0.1", "'12'", "'007'", "' 1.5 '", "'1e3'", "2.5", "0", // not in windows, where
+		// SQLite itself loses digits of the following values.
 		"9223372036854775807", "-9223372036854775808", "4503599627370497", "1e300", "-1e300", "1e999",
 	}
 	const inWindows = 10
@@ -63,7 +63,7 @@ func ask(t *testing.T, db *sqlite3.Conn, query string) string {
 	return stmt.ColumnText(0)
 }
 
-// TestSumsRefuseTexts that are not numbers, but ignore empty ones.
+// TestSumsRefuseTexts checks that sums refuse text that is not a number, but ignore empty strings.
 func TestSumsRefuseTexts(t *testing.T) {
 	tables := open(t, DefaultLimits(), map[string]string{
 		"orders.csv":   "id;amount;rate;n\n1;1.234,50;1,5;1\n2;99,90;2,5;\n3;;;n/a\n",
@@ -97,7 +97,8 @@ func TestSumsRefuseTexts(t *testing.T) {
 	}
 }
 
-// TestComparisonsOfMixedColumnsAreNoted, if the query does not treat the texts itself.
+// TestComparisonsOfMixedColumnsAreNoted also checks that a query that handles the text itself has
+// no note.
 func TestComparisonsOfMixedColumnsAreNoted(t *testing.T) {
 	late := "id,v\n" + strings.Repeat("1,2\n", sampleRows) + "2,unknown\n"
 	tables := open(t, DefaultLimits(), map[string]string{
@@ -151,7 +152,8 @@ func TestANameThatSeveralFilesHaveIsExplained(t *testing.T) {
 	}
 }
 
-// TestMistakesAboutColumnsListThem, with the nearest name.
+// TestMistakesAboutColumnsListThem checks that the error for an unknown column lists the columns
+// and the nearest name.
 func TestMistakesAboutColumnsListThem(t *testing.T) {
 	tables := usual(t)
 	for query, says := range map[string]string{

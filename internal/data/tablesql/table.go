@@ -17,11 +17,11 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Source is a text that may be a table or contain some, with its names in queries.
+// Source is a text that may be a table or contain tables, with its names in queries.
 type Source struct {
 	Names []string
-	// File is the name of its file, empty if unknown. Queries may use it, with or without its
-	// extensions, if nothing else has that name.
+	// File is the name of the text's file, or empty if it is unknown. Queries may use it, with or
+	// without its extensions, if nothing else has that name.
 	File string
 	Text *bigtext.Text
 }
@@ -47,7 +47,7 @@ type table struct {
 	err     error // why it cannot be read
 	layout  tables.Layout
 	columns []column
-	taken   map[string]bool // the names of the columns of CSV, in lower case
+	taken   map[string]bool // the names of CSV columns, in lower case
 	places  map[string]int  // the columns of JSON Lines, by key as written
 	late    atomic.Pointer[lateText]
 	long    atomic.Int64 // the line of the first row with more values than columns, or 0
@@ -73,7 +73,7 @@ func newTables(source Source, schema string) []*table {
 		if schema != "" && found.Name != "" {
 			t.inside = placeName{schema, makeUnique(found.Name, taken)}
 		}
-		if i == 0 || t.inside.table != "" { // others have no name by which a query can ask for them
+		if i == 0 || t.inside.table != "" { // others have no name by which a query can refer to them
 			list = append(list, t)
 		}
 	}
@@ -115,20 +115,20 @@ func (t *table) rows(ctx context.Context) (*bigtext.Text, error) {
 type column struct {
 	name, kind string
 	shown      string // the type in a prompt, if it differs from kind
-	mixed      string // a text among its numbers, if there is one
+	mixed      string // text among its numbers, if any
 	code       string // a code such as 007, if all values are digits
-	text       string // a text that is not a number, if there is one
+	text       string // text that is not a number, if any
 	class      class  // of all values in the first rows
 	isUneven   bool   // the codes differ in length
 	isLong     bool   // some numbers have more digits than a float
-	hasEmpty   bool   // some texts of CSV are empty
-	hasDigits  bool   // some texts of JSON may be numbers
-	isBlend    bool   // true and false are among numbers of JSON
+	hasEmpty   bool   // some CSV values are empty
+	hasDigits  bool   // some JSON strings may be numbers
+	isBlend    bool   // true and false are among JSON numbers
 
 	declared affinity // in a database
 }
 
-// Bounds of a table.
+// These bounds apply to a table.
 const (
 	maxColumns = 1000
 	// sampleRows is the number of rows from which types and key columns are determined.
@@ -171,7 +171,7 @@ func (t *table) findColumns() error {
 	return t.findTypes()
 }
 
-// addColumn adds a column of CSV.
+// addColumn adds a CSV column.
 func (t *table) addColumn(name string) {
 	if t.taken == nil {
 		t.taken = map[string]bool{}
@@ -275,7 +275,7 @@ func hasContent(fields [][]byte) bool {
 	return slices.ContainsFunc(fields, func(field []byte) bool { return len(field) > 0 })
 }
 
-// describeKinds keeps what queries must know about the values of a column.
+// describeKinds stores the facts that queries need about the values of a column.
 func (c *column) describeKinds(found *kinds) {
 	c.mixed = found.findMixed()
 	if found.codes > 0 && found.others+found.locals+found.reals == 0 {
@@ -296,7 +296,7 @@ func (c *column) describeKinds(found *kinds) {
 // lineColumn is the hidden column of JSON Lines that contains the whole line.
 const lineColumn = "_line"
 
-// findKeys makes each key in the first rows a column.
+// findKeys adds a column for each key in the first rows.
 func (t *table) findKeys() error {
 	rows := t.sample()
 	t.places = map[string]int{}
@@ -372,7 +372,7 @@ func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, 
 
 var plainName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// reservedWords are the words of SQL that SQLite takes for no name without quotes.
+// reservedWords lists the words of SQL that SQLite does not accept as names without quotes.
 var reservedWords = strings.Fields("add all alter and as autoincrement between case check collate commit " +
 	"constraint create default deferrable delete distinct drop else escape except exists foreign from " +
 	"group having if in index insert intersect into is isnull join limit not nothing notnull null on or " +
@@ -387,7 +387,7 @@ func showName(name string) string {
 	return quoteName(name)
 }
 
-// showKind returns the type of a column for people.
+// showKind returns the type of a column as shown to people.
 func (c *column) showKind() string {
 	if c.shown == "" && c.kind == typeBig {
 		return "INTEGER of more than 64 bits"

@@ -38,7 +38,8 @@ func levels(depth int, level func(self, below int) string) string {
 	return b.String()
 }
 
-// TestTreesOfQueriesEndWithTheirTime: the control is a tree of five levels, which returns a result.
+// TestTreesOfQueriesEndWithTheirTime checks that such queries end at their time limit. The control
+// is a tree of five levels, which returns a result.
 func TestTreesOfQueriesEndWithTheirTime(t *testing.T) {
 	tables := usual(t)
 	errOver := errors.New("the time is over")

@@ -19,13 +19,13 @@ const (
 	useOrder                     // ORDER BY with a LIMIT
 	useCompute                   // arithmetic
 	useCast                      // CAST to a number
-	useForm                      // typeof, REGEXP and the like: the query tells forms of values apart
+	useForm                      // typeof, REGEXP and the like: the query distinguishes forms of values
 	useNumber                    // with <, >, BETWEEN and the like, and a number
-	useQuoted                    // with <, >, BETWEEN and the like, and a text that is a number
-	useCondition                 // as what is true or false
+	useQuoted                    // with <, >, BETWEEN and the like, and a string that is a number
+	useCondition                 // as a condition, which is true or false
 	useNull                      // with IS NULL, coalesce, count
 	useSort                      // ORDER BY
-	useChange                    // CAST, replace, nullif: the query makes other values of it
+	useChange                    // CAST, replace, nullif: the query converts its values
 	useAscending                 // ORDER BY without DESC and NULLS
 	useUnequal                   // with <>, NOT IN and the like
 	useLeast                     // min
@@ -39,7 +39,7 @@ type token struct {
 	from int    // in the query
 	to   int
 
-	isParameter bool // its kind and text are those of the value, if that is a number or a text
+	isParameter bool // kind and text are those of its value, if a number or string
 }
 
 type tokenKind byte
@@ -115,8 +115,8 @@ func newQuestion(sql string, given any) *question {
 	return q
 }
 
-// setParameters gives the parameters the kinds of their values, which are in a list or a dict. They
-// have the numbers that SQLite gives them.
+// setParameters sets the kinds of the parameters from their values, which are in a list or a dict.
+// The parameters have the same numbers as in SQLite.
 func (q *question) setParameters(given any) {
 	list, _ := given.([]any)
 	named, _ := given.(map[string]any)
@@ -154,12 +154,13 @@ func (q *question) setParameters(given any) {
 	}
 }
 
-// mentions reports whether a text stands in the query as a string.
+// mentions reports whether the query contains a text, as a string literal or as the value of a
+// parameter.
 func (q *question) mentions(text string) bool {
 	return slices.ContainsFunc(q.tokens, func(t token) bool { return t.kind == tokenString && t.text == text })
 }
 
-// at returns a token, an empty one outside of the query.
+// at returns a token, or an empty one for an index outside the query.
 func (q *question) at(i int) token {
 	if i < 0 || i >= len(q.tokens) {
 		return token{kind: tokenOther}
@@ -167,8 +168,8 @@ func (q *question) at(i int) token {
 	return q.tokens[i]
 }
 
-// uses returns how the query uses a column. It sees the name of the column, not what a subquery or
-// an expression makes of it.
+// uses returns how the query uses a column. It finds uses of the column's name, not those of a
+// subquery or an expression derived from it.
 func (q *question) uses(column string) (all use) {
 	for i, t := range q.tokens {
 		isName := t.kind == tokenName || t.kind == tokenQuoted
@@ -288,8 +289,8 @@ func (q *question) useInOrder(first, last int) use {
 	return all
 }
 
-// isAscending reports whether a key of ORDER BY that ends with a token has NULL before other
-// values, and does not say so.
+// isAscending reports whether a key of ORDER BY that ends with a token sorts NULL before other
+// values without NULLS FIRST.
 func (q *question) isAscending(last int) bool {
 	if q.at(last + 1).is("collate") {
 		last += 2
@@ -300,7 +301,7 @@ func (q *question) isAscending(last int) bool {
 	return !q.at(last+1).is("desc", "nulls")
 }
 
-// findOrdered returns which tokens are in the list of an ORDER BY, and not in parentheses there.
+// findOrdered returns which tokens are in the list of an ORDER BY, outside parentheses.
 func findOrdered(tokens []token) []bool {
 	ordered := make([]bool, len(tokens))
 	outer, isOrder := []bool(nil), false
@@ -321,7 +322,7 @@ func findOrdered(tokens []token) []bool {
 	return ordered
 }
 
-// isCondition reports whether a column stands alone where the query wants what is true or false.
+// isCondition reports whether a column stands alone where the query expects a condition.
 func (q *question) isCondition(first, last int) bool {
 	before, after := q.at(first-1), q.at(last+1)
 	if !after.is("and", "or", "group", "order", "limit", "having", "then", "union", ")", ";", "") {

@@ -14,12 +14,12 @@ type kinds struct {
 	bigs, negatives int // integers of more than 64 bits, and the negative ones among them
 	phones          int // integers such as +4930123456
 	codes           int // integers such as 007
-	markers         int // texts such as NA
-	locals          int // numbers to people, such as 1,234.50
-	others          int // all other texts
+	markers         int // strings such as NA
+	locals          int // numbers as people write them, such as 1,234.50
+	others          int // all other strings
 	empties         int // empty texts
 
-	truths, digits, nested int // of JSON: true and false, texts such as "12", lists and objects
+	truths, digits, nested int // of JSON: true and false, strings such as "12", lists and objects
 
 	width    int    // the length of the codes and integers
 	isUneven bool   // they differ in length
@@ -57,7 +57,7 @@ func (k *kinds) noteWidth(value []byte) {
 	k.width = len(value)
 }
 
-// longestShown is the length of the texts that notes show, in bytes.
+// longestShown bounds the strings that notes show, in bytes.
 const longestShown = 40
 
 func (k *kinds) noteText(value []byte) {
@@ -82,7 +82,7 @@ func (k *kinds) noteText(value []byte) {
 	}
 }
 
-// noteJSON counts a value of JSON.
+// noteJSON counts a JSON value.
 func (k *kinds) noteJSON(value []byte) {
 	switch {
 	case len(value) == 0 || value[0] == 'n':
@@ -97,7 +97,7 @@ func (k *kinds) noteJSON(value []byte) {
 	}
 }
 
-// noteStored counts a text of JSON or of a database.
+// noteStored counts a string from JSON or from a database.
 func (k *kinds) noteStored(text []byte) {
 	if isNumeral(string(text[:min(len(text), longestNumber)])) {
 		k.digits++
@@ -107,7 +107,8 @@ func (k *kinds) noteStored(text []byte) {
 	}
 }
 
-// noteJSONText counts a text that SQLite does not compare with numbers, even if it is one.
+// noteJSONText counts a string that SQLite does not compare with numbers, even if it represents
+// one.
 func (k *kinds) noteJSONText(text []byte) {
 	switch {
 	case isMarker(text):
@@ -127,16 +128,16 @@ func (k *kinds) noteJSONText(text []byte) {
 var localNumber = lazyregexp.New(
 	`^[-+(]?[$€£¥]?\s?[-+]?(\d{1,3}([.,'\s]\d{3})+|\d+)([.,]\d+)?([eE][-+]?\d+)?\s?([$€£¥%)]|EUR|USD|GBP|CHF)?$`)
 
-// markers are the texts by which programs write a missing value, in lower case.
+// markers lists the strings with which programs represent a missing value, in lower case.
 var markers = strings.Fields("na n/a #n/a nan null none nil - -- --- ? . .. * x missing unknown undefined tbd")
 
-// isMarker reports whether a text stands for a missing value.
+// isMarker reports whether a string stands for a missing value.
 func isMarker(text []byte) bool {
 	const longest = 10
 	return len(text) <= longest && slices.Contains(markers, strings.ToLower(string(text)))
 }
 
-// choose returns the type of a column of CSV. A column of numbers may contain texts for missing
+// choose returns the type of a CSV column. A column of numbers may contain strings for missing
 // values.
 func (k *kinds) choose() string {
 	numbers := k.integers + k.reals + k.bigs
@@ -152,10 +153,11 @@ func (k *kinds) choose() string {
 }
 
 // hasBigs reports whether a column of JSON Lines has integers of more than 64 bits, and no other
-// numbers that these cannot be compared with.
+// numbers with which these cannot be compared.
 func (k *kinds) hasBigs() bool { return k.bigs > 0 && k.reals == 0 && k.negatives == 0 }
 
-// findMixed returns the first text if most values are numbers to people, otherwise an empty text.
+// findMixed returns the first text if people would read most values as numbers, and otherwise an
+// empty string.
 func (k *kinds) findMixed() string {
 	numbers := k.integers + k.reals + k.bigs + k.locals
 	if numbers > 0 && numbers >= k.others {
@@ -164,7 +166,7 @@ func (k *kinds) findMixed() string {
 	return ""
 }
 
-// findClass returns what all values of a column of JSON Lines are.
+// findClass returns the class of all values of a column of JSON Lines.
 func (k *kinds) findClass() class {
 	numbers := k.integers + k.reals + k.truths
 	texts := k.others + k.markers + k.locals + k.digits
@@ -179,13 +181,14 @@ func (k *kinds) findClass() class {
 	return classUnknown
 }
 
-// Types of Parquet and Arrow, by their beginnings. Integers of uint64 are texts if they are large.
+// These expressions match the beginnings of types of Parquet and Arrow. Large integers of type
+// uint64 are strings.
 var (
 	numberTypesOfFiles = lazyregexp.New(`^(u?int(8|16|32)|int64|float|bool|decimal)`)
 	textTypesOfFiles   = lazyregexp.New(`^(string|timestamp|date)`)
 )
 
-// classOf returns what the values of a column of Parquet or Arrow are, by its type.
+// classOf returns the class of the values of a Parquet or Arrow column, by its type.
 func classOf(kind string) class {
 	switch {
 	case numberTypesOfFiles.MatchString(kind):

@@ -10,7 +10,7 @@ const (
 	// Goroutines is the go statement.
 	Goroutines tiers.Feature = "go-goroutines"
 	// LoopVariables is a loop variable that outlives its iteration, in a closure or through its
-	// address. Since Go 1.22, each iteration has a separate one.
+	// address. Since Go 1.22, each iteration has a separate variable.
 	LoopVariables tiers.Feature = "go1.22-loops"
 	// RangeInt is for i := range 10.
 	RangeInt tiers.Feature = "go1.22-range-int"

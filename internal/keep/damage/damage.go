@@ -1,5 +1,5 @@
-// Package damage defines the vocabulary of a check: which stored data differs from what was
-// written, what is lost with it, and what was done about it.
+// Package damage defines the results of a check: the stored data that differs from the data
+// written, the resulting losses, and the actions of a repair.
 package damage
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Err is matched by the errors of damaged data, for [errors.Is].
+// Err matches all errors about damaged data, for [errors.Is].
 var Err = errors.New("it is damaged")
 
 // Kind returns an error that matches both [Err] and itself.
@@ -19,7 +19,7 @@ func Kind(text string) error { return kind(text) }
 
 type kind string
 
-// Error returns the text.
+// Error returns the message.
 func (k kind) Error() string { return string(k) }
 
 // Is implements the method that [errors.Is] looks for.
@@ -27,11 +27,11 @@ func (kind) Is(target error) bool { return target == Err }
 
 // Finding is a file or record that differs from what was written.
 type Finding struct {
-	// What names the file or record: a path in the folder, or text such as "session sess_x".
+	// What names the file or record: a path in the folder, or a phrase such as "session sess_x".
 	What string `json:"what"`
-	// Problem describes what is wrong with it.
+	// Problem describes the damage.
 	Problem string `json:"problem"`
-	// Lost describes what is lost with it, or is empty.
+	// Lost describes what is lost with the file or record, or is empty.
 	Lost string `json:"lost,omitempty"`
 	// Done describes what the repair did, or is empty.
 	Done string `json:"done,omitempty"`
@@ -53,7 +53,7 @@ func (f *Finding) String() string {
 
 // Report is the outcome of a check.
 type Report struct {
-	// Files and Records count what was checked.
+	// Files and Records count the checked files and records.
 	Files    int       `json:"files"`
 	Records  int       `json:"records"`
 	Findings []Finding `json:"findings"`
@@ -87,8 +87,9 @@ func (r *Report) Count() (n int) {
 	return n
 }
 
-// Quarantine is a folder for files that a repair removes. It is created below the checked folder
-// when the first file arrives. A nil Quarantine means that nothing may be changed.
+// Quarantine is a folder for the files that a repair removes. It is created below the checked
+// folder when the first file arrives. A nil Quarantine means that the check must not change
+// anything.
 type Quarantine struct{ dir string }
 
 // quarantineFolder is the parent folder of the quarantines of all repairs.
@@ -99,7 +100,7 @@ func NewQuarantine(folder string) *Quarantine {
 	return &Quarantine{filepath.Join(folder, quarantineFolder, time.Now().UTC().Format("20060102T150405.000Z"))}
 }
 
-// Below returns the part of the quarantine for a part of the folder.
+// Below returns the subfolder of the quarantine for a subfolder of the checked folder.
 func (q *Quarantine) Below(part string) *Quarantine {
 	if q == nil {
 		return nil
@@ -107,7 +108,7 @@ func (q *Quarantine) Below(part string) *Quarantine {
 	return &Quarantine{filepath.Join(q.dir, part)}
 }
 
-// Path returns the destination of a file of the folder, and creates the folders above it.
+// Path returns the destination of a file in the checked folder, and creates the folders above it.
 func (q *Quarantine) Path(name string) (string, error) {
 	path := filepath.Join(q.dir, name)
 	return path, os.MkdirAll(filepath.Dir(path), 0o700)
@@ -122,8 +123,7 @@ func (q *Quarantine) Take(folder, name string) error {
 	return os.Rename(filepath.Join(folder, name), to)
 }
 
-// Note appends lines to a file of the quarantine that describes what a repair changed in a
-// database.
+// Note appends lines to a file in the quarantine that describes a repair's changes to a database.
 func (q *Quarantine) Note(name string, lines ...string) error {
 	path, err := q.Path(name)
 	if err != nil {

@@ -17,10 +17,10 @@ type Checked struct {
 	Found *Findings
 }
 
-// Check looks for damage in a database, which this process holds exclusively, and reports it under
-// a name. Create creates an empty database with the tables. If q is not nil, Check repairs a
-// damaged database: it copies the damaged file into the quarantine, and writes a new file with the
-// intact rows.
+// Check looks for damage in a database, which this process holds exclusively, and reports the
+// damage under a name. The function create creates an empty database with the tables. If q is not
+// nil, Check repairs a damaged database: it copies the damaged file into the quarantine, and writes
+// a new file with the intact rows.
 func Check(path string, q *damage.Quarantine, name string, create func(path string) error) (*Checked, error) {
 	if err := finishReplace(path); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func Check(path string, q *damage.Quarantine, name string, create func(path stri
 	return checked, nil
 }
 
-// look calls Find or Salvage with another database, and closes that database.
+// look calls Find or Salvage, as given by how, with another database, and closes that database.
 func look(path, other string, how func(string, *sqlite3.Conn) (*Findings, error)) (*Findings, error) {
 	c, err := sqlite3.OpenFlags(Address(other), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
 	if err != nil {
@@ -83,7 +83,7 @@ func look(path, other string, how func(string, *sqlite3.Conn) (*Findings, error)
 	return found, errors.Join(err, c.Close()) // Close copies the log into the database
 }
 
-// IsEmpty reports whether no row is intact.
+// IsEmpty reports whether the database has no intact rows.
 func (f *Findings) IsEmpty() bool { return f.count() == 0 }
 
 func (f *Findings) count() (n int) {

@@ -1,5 +1,5 @@
-// Package dbfile handles the files of SQLite databases. It detects damage by a disk, and salvages
-// the intact rows.
+// Package dbfile handles the files of SQLite databases. It detects damage caused by a disk, and
+// salvages the intact rows.
 //
 // Each page has a checksum, which SQLite computes and checks: see https://sqlite.org/cksumvfs.html.
 // [VFS] mixes the number of the page into it, because the checksum of a page of zeros is zero, and
@@ -7,7 +7,7 @@
 // error.
 //
 // SQLite stops at the first broken frame of a write-ahead log, as if no further frame had been
-// written. That is right after a power failure and wrong after damage, so [Find] compares the log
+// written. That is correct after a power failure but wrong after damage, so [Find] compares the log
 // with its index, which a killed process leaves behind.
 package dbfile
 
@@ -23,7 +23,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/damage"
 )
 
-// The files next to a database.
+// SQLite keeps these files next to a database.
 const (
 	logSuffix   = "-wal"
 	indexSuffix = "-shm"
@@ -35,7 +35,7 @@ func Files(path string) []string {
 }
 
 // Create creates an empty database with checksums and a write-ahead log, unless the file exists.
-// The database appears all at once, so no process sees a part of it.
+// The database appears atomically, so no process finds a part of it.
 func Create(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -71,7 +71,7 @@ func Create(path string) error {
 }
 
 // Protect adds checksums to a database of an earlier version by rewriting it. It does nothing if
-// the database has them.
+// the database already has them.
 func Protect(c *sqlite3.Conn) error {
 	if err := c.EnableChecksums("main"); err != nil {
 		return fmt.Errorf("cannot add checksums to the database: %w", err)

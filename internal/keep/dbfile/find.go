@@ -14,10 +14,11 @@ import (
 type Findings struct {
 	// IsMissing means that the database does not exist or is an empty file.
 	IsMissing bool
-	// Pages counts the pages, Damaged those that differ from what was written and that matter.
+	// Pages counts all pages, and Damaged the pages that differ from what was written and are in
+	// use.
 	Pages, Damaged int64
-	// LostChanges counts the unreadable changes in the log. IsAnyOld means that their pages are
-	// unknown, so any row may be older than its last change.
+	// LostChanges counts the unreadable changes in the log. IsAnyOld means that the changed pages
+	// are unknown, so any row may be older than its last change.
 	LostChanges int
 	IsAnyOld    bool
 
@@ -25,12 +26,12 @@ type Findings struct {
 	isOnlyLog    bool // the file is missing, but the log exists
 	// Rows counts the intact rows, by table.
 	Rows map[string]int
-	// Lost are the rows known to be damaged. Old are rows as they were before a change that is
-	// missing from the log.
+	// Lost contains the rows known to be damaged. Old contains rows in their state before a change
+	// that is missing from the log.
 	Lost, Old []LostRow
-	// AreMoreLost means that more rows may be lost, without a trace.
+	// AreMoreLost means that other rows may be lost without a trace.
 	AreMoreLost bool
-	// HasNoSums means that the database is from an earlier version, without checksums.
+	// HasNoSums means that the database was written by an earlier version, without checksums.
 	HasNoSums bool
 }
 
@@ -57,7 +58,7 @@ func (r *LostRow) String() string {
 	return r.Table + ": " + strings.Join(values, ", ")
 }
 
-// IsWhole reports whether nothing is damaged.
+// IsWhole reports whether the database is undamaged.
 func (f *Findings) IsWhole() bool {
 	return !f.IsMissing && !f.isOnlyLog && f.Damaged == 0 && !f.isLogDamaged && len(f.Lost) == 0 && !f.AreMoreLost
 }
@@ -83,8 +84,8 @@ func (f *Findings) String() string {
 	return "it is whole"
 }
 
-// Find looks for damage in a database that no process is using. Tables is a database, possibly
-// empty, with the tables that the checked one must have.
+// Find looks for damage in a database that no process is using. The argument tables is a database,
+// possibly empty, with the tables that the checked one must have.
 func Find(path string, tables *sqlite3.Conn) (*Findings, error) {
 	s, err := openScan(path, tables)
 	if err != nil {
@@ -95,14 +96,14 @@ func Find(path string, tables *sqlite3.Conn) (*Findings, error) {
 }
 
 // Salvage copies the intact rows of a damaged database to another database, which has the tables
-// but no rows. It does not change the damaged one, which no process may be using.
+// but no rows. It does not change the damaged database, which no process may be using.
 func Salvage(path string, into *sqlite3.Conn) (*Findings, error) {
 	s, err := openScan(path, into)
 	if err != nil {
 		return nil, err
 	}
 	defer s.pages.close()
-	// A row may exist without the row that it refers to.
+	// A salvaged row may refer to a row that no longer exists.
 	if err := into.Exec("PRAGMA foreign_keys = OFF; BEGIN"); err != nil {
 		return nil, err
 	}
@@ -192,7 +193,8 @@ func (s *scan) find(take func(*table, cell) error) (*Findings, error) {
 // pendingPage is a page that SQLite never uses, because it locks bytes there.
 const pendingPage = 1<<30/pageSize + 1
 
-// rows passes on the rows of a leaf. Deleted rows are overwritten, so each leaf belongs to a table.
+// rows passes the rows of a leaf to take. Deleted rows are overwritten, so each leaf belongs to a
+// table.
 func (s *scan) rows(page []byte, n int64, take func(*table, cell) error) (failed error) {
 	err := s.pages.cells(page, n, func(c cell) {
 		t := s.schema.find(c.values)
@@ -221,7 +223,7 @@ func (s *scan) rows(page []byte, n int64, take func(*table, cell) error) (failed
 }
 
 // findOld collects rows from pages whose last change is lost. That change may have altered or
-// deleted any of them.
+// deleted any of these rows.
 func (s *scan) findOld(take func(*table, cell) error) error {
 	for n, place := range s.pages.logged {
 		page, isWhole := s.pages.old(n)
@@ -270,7 +272,7 @@ func (s *scan) addLost(table string, rowid int64, columns []string, values []any
 	}
 }
 
-// freePages returns the unused pages, and whether all of them are known.
+// freePages returns the unused pages, and whether it found all of them.
 func (s *scan) freePages() (free map[int64]bool, isWhole bool) {
 	free = map[int64]bool{}
 	head, ok := s.pages.head()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzScan: whatever the files of a database contain, the scan ends.
+// FuzzScan checks that a scan ends, whatever the files of a database contain.
 func FuzzScan(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "test.db")
@@ -58,7 +58,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzRecord: a row is refused, or has at most as many bytes as its record.
+// FuzzRecord checks that a row is refused, or has at most as many bytes as its record.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte{4, 1, 8, 15, 7, 'a'}, false)
 	f.Add([]byte{3, 15, 12, 'a'}, true)

@@ -24,7 +24,7 @@ func (h *Hold) Close() error {
 	return h.lock.Close()
 }
 
-// The lock of a database is a file next to it.
+// The lock of a database is a file with this suffix next to the database.
 const lockSuffix = "-lock"
 
 // holdWait bounds the wait for a process that checks or replaces the files of a database.
@@ -54,7 +54,7 @@ func Use(path string) (*Hold, error) {
 	if err != nil {
 		return ignoreUnlockable(err)
 	}
-	// The other process holds it exclusively for a moment.
+	// The other process holds the database exclusively for a moment.
 	deadline, tick := time.After(holdWait), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -74,7 +74,7 @@ func Use(path string) (*Hold, error) {
 	}
 }
 
-// ignoreUnlockable returns a Hold without effect where locks are not supported.
+// ignoreUnlockable returns a Hold that does nothing if locks are not supported.
 func ignoreUnlockable(err error) (*Hold, error) {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EROFS) {
 		return &Hold{}, nil

@@ -12,13 +12,13 @@ import (
 // database share the index. A killed process leaves it behind, and SQLite rebuilds it.
 type logIndex struct {
 	frames int     // committed
-	copied int     // how many of these the database has, too
+	copied int     // how many of these frames are also in the database
 	count  int64   // pages in the database
 	salt   []byte  // the log's
 	pages  []int64 // the pages in the frames
 }
 
-// Offsets in an index.
+// These are the offsets and sizes in an index.
 const (
 	indexVersion = 3_007_000
 	indexHead    = 48 // bytes; followed by a copy

@@ -13,7 +13,7 @@ type inserts struct {
 	stmts map[insert]*sqlite3.Stmt
 }
 
-// insert is a statement for the first columns of a table. The other columns receive their defaults.
+// insert is a statement for the first columns of a table. The other columns get their defaults.
 type insert struct {
 	table *table
 	count int

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// The format of a write-ahead log: https://sqlite.org/fileformat2.html#walformat.
+// The format of a write-ahead log is described at https://sqlite.org/fileformat2.html#walformat.
 const (
 	logHeader   = 32
 	logMagic    = 0x377f0682 // the last bit is the byte order of checksums
@@ -118,7 +118,7 @@ func (s *sum) from(stored []byte) sum {
 	return sum{binary.BigEndian.Uint32(stored), binary.BigEndian.Uint32(stored[4:]), s.order}
 }
 
-// readFrames reads the frames of a log. It checks the frame after a broken one from the checksum
+// readFrames reads the frames of a log. It checks the frame after a broken one with the checksum
 // that the broken frame has, or should have, so that one broken frame does not end the search.
 func (l *writeLog) readFrames(file io.Reader, head, salt []byte, isHead bool) error {
 	computed := newSum(head)
@@ -134,7 +134,7 @@ func (l *writeLog) readFrames(file io.Reader, head, salt []byte, isHead bool) er
 			return err
 		}
 		isOurs := n >= frameHeader && bytes.Equal(data[8:16], salt)
-		if err != nil { // the end, or a part of a frame
+		if err != nil { // the end of the log, or a part of a frame
 			if isOurs {
 				l.frames = append(l.frames, newFrame(place, data, true, true))
 				known = len(l.frames)
@@ -181,8 +181,8 @@ func newFrame(place int64, data []byte, isOurs, isBroken bool) frame {
 	}
 }
 
-// checkFrame finds the previous checksum that makes a frame's own checksum right. It returns the
-// checksum after the frame and the index in the list, or -1 if none fits.
+// checkFrame finds the previous checksum in before with which a frame's own checksum is correct. It
+// returns the checksum after the frame and the index in the list, or -1 if none fits.
 func checkFrame(data []byte, before []sum) (after sum, from int) {
 	for i, s := range before {
 		if s.addFrame(data); s.is(data[16:24]) {
@@ -192,7 +192,7 @@ func checkFrame(data []byte, before []sum) (after sum, from int) {
 	return sum{}, -1
 }
 
-// repairHead finds the changed byte before the content of a frame, and restores it. It returns the
+// repairHead finds the changed byte in the header of a frame, and restores it. It returns the
 // results of checkFrame.
 func repairHead(data []byte, before []sum) (after sum, from int) {
 	for at := range 8 {
@@ -208,9 +208,9 @@ func repairHead(data []byte, before []sum) (after sum, from int) {
 	return sum{}, -1
 }
 
-// findLast finds the end of the last transaction. The index records it. Without an index, a broken
-// frame may be one that the machine was writing when its power failed, unless another transaction
-// started after it.
+// findLast finds the end of the last transaction, which the index records. Without an index, the
+// machine may have been writing a broken frame when its power failed, unless another transaction
+// started after the frame.
 func (l *writeLog) findLast() {
 	l.last = max(l.taken, l.index.frames)
 	if l.index.frames > 0 {
@@ -249,7 +249,8 @@ func (l *writeLog) lost() (n int) {
 const lostFrame = -1
 
 // places returns the offsets of the pages in the log, and the resulting number of pages in the
-// database, or 0 if the log does not record it. All reports that every changed page is known.
+// database, or 0 if the log does not record it. The result all reports whether every changed page
+// is known.
 func (l *writeLog) places() (places map[int64]int64, count int64, all bool) {
 	places, all = map[int64]int64{}, true
 	for i := range l.last {

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// The header of a database, at the start of its first page.
+// The header of a database is at the start of its first page.
 const (
 	magic      = "SQLite format 3\x00"
 	headerSize = 100
@@ -21,21 +21,23 @@ const (
 // maxPages bounds the pages of a database to check: 16 TiB.
 const maxPages = 1 << 32
 
-// pages are the pages of a database and its log, as of the last readable transaction.
+// pages reads the pages of a database and its log, as of the last readable transaction.
 type pages struct {
 	file    *os.File
 	log     *os.File
 	hasSums bool
-	// inFile is the number of whole pages in the file, count the number of pages in the database.
+	// inFile is the number of whole pages in the file, and count the number of pages in the
+	// database.
 	inFile, count int64
 	logged        map[int64]int64 // offsets of pages in the log; see [writeLog.places]
 	// isAllKnown means that the log has no change of an unknown page.
 	isAllKnown bool
-	// used are pages referred to by anything that could be read, chained the pages of long entries.
+	// used contains the pages referred to by anything that could be read, and chained the pages of
+	// long entries.
 	used, chained map[int64]bool
 }
 
-// openPages opens the pages of a database. Missing files count as empty.
+// openPages opens the pages of a database. Missing files are treated as empty.
 func openPages(path string) (p *pages, log *writeLog, err error) {
 	p = &pages{used: map[int64]bool{}, chained: map[int64]bool{}}
 	defer func() {
@@ -56,7 +58,7 @@ func openPages(path string) (p *pages, log *writeLog, err error) {
 			return nil, nil, err
 		}
 		p.inFile = min(info.Size()/pageSize, maxPages)
-		if info.Size()%pageSize != 0 { // a partial page counts as a damaged page
+		if info.Size()%pageSize != 0 { // a partial page is treated as damaged
 			p.inFile++
 		}
 	}
@@ -80,16 +82,16 @@ func (p *pages) measure() {
 		p.count = int64(binary.BigEndian.Uint32(head[countAt:]))
 	}
 
-	if !p.hasSums { // there may be any number
+	if !p.hasSums { // the number cannot be determined
 		p.count = min(p.count, p.inFile+maxCut)
 	}
 }
 
-// maxCut bounds the pages to look for after the end of a database without checksums.
+// maxCut bounds the number of pages to read after the end of a database without checksums.
 const maxCut = 1 << 20
 
 // looksSummed decides from a few pages whether pages have checksums: the first page, which records
-// it, may be the damaged one.
+// this, may be damaged.
 func (p *pages) looksSummed() bool {
 	page, err := p.raw(1)
 	if err == nil && bytes.HasPrefix(page, []byte(magic)) && page[reservedAt] == sumSize {

@@ -12,7 +12,7 @@ import (
 // salvagedSuffix is the suffix of a database that replaces a damaged one.
 const salvagedSuffix = "-salvaged"
 
-// Replace replaces a damaged database by another one, which is closed and in the same folder. It
+// Replace replaces a damaged database with another one, which is closed and in the same folder. It
 // first copies the damaged files to another folder. No process may be using either database. If the
 // process is killed, the next Use completes the replacement.
 func Replace(path, fresh, keep string) error {
@@ -37,7 +37,7 @@ func Replace(path, fresh, keep string) error {
 	return finishReplace(path)
 }
 
-// finishReplace completes Replace. The log goes first: it belongs to the damaged database.
+// finishReplace completes Replace. It first removes the log, which belongs to the damaged database.
 func finishReplace(path string) error {
 	if _, err := os.Lstat(path + salvagedSuffix); errors.Is(err, fs.ErrNotExist) {
 		return nil

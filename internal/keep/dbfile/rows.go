@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// The kinds of b-tree pages: https://sqlite.org/fileformat2.html#b_tree_pages.
+// These are the kinds of b-tree pages: https://sqlite.org/fileformat2.html#b_tree_pages.
 const (
 	indexInner = 2
 	tableInner = 5
@@ -18,7 +18,7 @@ const (
 	innerHead = 12
 )
 
-// Bounds on what is read from a damaged database.
+// These bounds apply to the data read from a damaged database.
 const (
 	maxRow     = 128 << 20 // bytes
 	maxColumns = 100
@@ -130,7 +130,7 @@ func (p *pages) local(size int64, isRow bool) int {
 	return int(least)
 }
 
-// overflow reads the rest of an entry, which is a list of pages.
+// overflow reads the rest of an entry, which is stored in a list of pages.
 func (p *pages) overflow(n, size int64) (rest []byte, err error) {
 	for size > 0 {
 		if p.chained[n] {
@@ -169,7 +169,8 @@ func varint(data []byte, at int) (n int64, next int, err error) {
 	return 0, at, errCell
 }
 
-// decodeRecord decodes the values of an entry. If the entry is cut, it returns the complete values.
+// decodeRecord decodes the values of an entry. If the entry is cut, it returns the values that are
+// complete.
 func decodeRecord(data []byte, isCut bool) (values []any, err error) {
 	headSize, at, err := varint(data, 0)
 	if err != nil || headSize < int64(at) || headSize > int64(len(data)) {

@@ -77,7 +77,7 @@ func Verify(path string) error {
 	}
 }
 
-// IsThere reports whether a database has a file.
+// IsThere reports whether the file of a database exists.
 func IsThere(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular()

@@ -45,7 +45,7 @@ func (f files) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, v
 	return &numbered{File: opened}, flags, nil
 }
 
-// Bounds of page sizes, in bytes. Databases of this program have pages of SQLite's default size.
+// The sizes are in bytes. Databases of this program have pages of SQLite's default size.
 const (
 	pageSize = 4096
 	sumSize  = 8
@@ -91,8 +91,8 @@ func (n *numbered) isPage(p []byte, off int64) bool {
 	return n.hasSums && len(p) == pageSize && off%pageSize == 0
 }
 
-// number mixes the number of a page into its checksum, or removes it. The first page, which is
-// never all zeros, is left alone, so that earlier programs can read the version that they refuse.
+// number mixes the number of a page into its checksum, or removes it. It does not change the first
+// page, which is never all zeros, so that earlier programs can read the version that they refuse.
 func number(page []byte, n int64) {
 	if n == 1 {
 		return

@@ -13,7 +13,7 @@ type tree struct {
 // the lost rows from the indexes. It reports whether it could read all interior pages.
 func (s *scan) walk() (isWhole bool) {
 	var trees []tree
-	clear(s.pages.chained) // the rows were read already
+	clear(s.pages.chained) // the rows have already been read
 	isWhole = s.follow(1, 0, false, func(c cell) {
 		if t, ok := asTree(&c); ok && t.root > 0 {
 			trees = append(trees, t)
@@ -62,7 +62,7 @@ func asTree(c *cell) (t tree, ok bool) {
 	return tree{name, table, root, kind == "index"}, isKind && isName && isTable && isRoot
 }
 
-// noteIndexed records an index's values of a row that was not found.
+// noteIndexed records the values that an index has of a row that was not found.
 func (s *scan) noteIndexed(t *tree, c *cell) {
 	if len(c.values) < 2 {
 		return

@@ -14,13 +14,13 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/filelock"
 )
 
-// Bounds of the file.
+// These bounds apply to the file.
 const (
 	maxFile    = 1 << 20 // bytes
 	maxEntries = 1_000
 )
 
-// The places of a key, in the file.
+// In the file, these values denote the place of a key.
 const (
 	inFile   = "file"
 	inSystem = "keyring"
@@ -90,7 +90,7 @@ func readPrivate(path string) ([]byte, error) {
 	return text, err
 }
 
-// decode decodes the file strictly. Its errors contain nothing of the file.
+// decode decodes the file strictly. Its errors contain no content of the file.
 func decode(text []byte) (map[string]entry, error) {
 	var c content
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -120,7 +120,7 @@ func decode(text []byte) (map[string]entry, error) {
 	return c.Keys, nil
 }
 
-// change changes the keys in the file, wholly or not at all.
+// change changes the keys in the file atomically.
 func (r Ring) change(edit func(all map[string]entry) error) (err error) {
 	if r.File == "" {
 		return errors.New("there is no folder for keys: set HOME")
@@ -156,7 +156,7 @@ func (r Ring) change(edit func(all map[string]entry) error) (err error) {
 	return replace(r.File, append(text, '\n'))
 }
 
-// replace replaces a file by one with mode 0600.
+// replace replaces a file with one of mode 0600.
 func replace(path string, text []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".keys-") // with mode 0600
 	if err != nil {

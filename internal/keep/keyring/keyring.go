@@ -1,7 +1,8 @@
 // Package keyring keeps the keys of model providers for later commands: in the keyring of the
 // system, or in a file that only the user can read.
 //
-// The file lists all keys and their places, so that a provider without a key starts no program.
+// The file lists all keys and their places, so that looking up a provider without a key starts no
+// program.
 package keyring
 
 import (
@@ -19,7 +20,7 @@ type Ring struct {
 	File string
 }
 
-// Entry is a stored key, without the key.
+// Entry describes a stored key, without the key itself.
 type Entry struct {
 	Provider string `json:"provider"`
 	Place    string `json:"kept_in"` // for people
@@ -28,7 +29,7 @@ type Entry struct {
 // MaxKey is the maximum length of a key, in bytes.
 const MaxKey = 4 << 10
 
-// Check returns an error for a text that cannot be a key. The error does not contain the text.
+// Check returns an error for a string that cannot be a key. The error does not contain the string.
 func Check(key string) error {
 	switch {
 	case key == "":
@@ -63,8 +64,8 @@ func (r Ring) Get(ctx context.Context, provider string) (key, place string, err 
 	return key, place, nil
 }
 
-// Set stores the key of a provider in place of an earlier one: in the system's keyring, if it
-// answers and onlyFile is not set, otherwise in the file. It returns the place.
+// Set stores the key of a provider in place of an earlier one: in the system's keyring, if that
+// works and onlyFile is not set, and otherwise in the file. It returns the place.
 func (r Ring) Set(ctx context.Context, provider, key string, onlyFile bool) (place string, err error) {
 	if err := Check(key); err != nil {
 		return "", err
@@ -85,13 +86,13 @@ func (r Ring) Set(ctx context.Context, provider, key string, onlyFile bool) (pla
 	}
 
 	if before.In == inSystem && stored.In == inFile {
-		_ = systemKeyring().remove(ctx, provider) // the file decides from now on
+		_ = systemKeyring().remove(ctx, provider) // from now on, the key in the file is used
 	}
 	return r.placeOf(stored), nil
 }
 
 // Remove removes the key of a provider. It reports whether there was one. If the system's keyring
-// does not remove it, Ring forgets it all the same, and the error says so.
+// fails to remove the key, the Ring still drops its entry, and the error reports this.
 func (r Ring) Remove(ctx context.Context, provider string) (found bool, err error) {
 	all, err := r.read()
 	if err != nil {

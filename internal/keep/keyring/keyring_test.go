@@ -107,7 +107,7 @@ func TestAFileThatIsNotPrivateOrDamagedIsRefused(t *testing.T) {
 	}
 }
 
-// fake puts a program into the PATH. It keeps keys in a file and its arguments in another.
+// fake adds a program to the PATH. The program keeps keys in one file and its arguments in another.
 func fake(t *testing.T, name, script string) (dir string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {

@@ -16,7 +16,7 @@ import (
 type program struct {
 	name string
 	// storing returns the arguments and the stdin with which the program stores a key. It returns
-	// false for a key that the program cannot take.
+	// false for a key that the program cannot store.
 	storing           func(provider, key string) (args []string, stdin string, ok bool)
 	reading, removing func(provider string) []string
 }
@@ -39,10 +39,10 @@ var secretTool = program{
 	},
 }
 
-// plain are the characters that need no quotes in a command of macOS' security.
+// plain contains the characters that need no quotes in a command of macOS's security.
 const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/=:@-"
 
-// security is the program of macOS' keychain. It reads commands from its stdin.
+// security is the program of macOS's keychain. It reads commands from its stdin.
 var security = program{
 	name: "security",
 	storing: func(provider, key string) ([]string, string, bool) {
@@ -57,8 +57,8 @@ var security = program{
 	},
 }
 
-// systemKeyring returns the program for this system's keyring. It is the zero program, which
-// fails, for systems without one.
+// systemKeyring returns the program for this system's keyring. For systems without one, it returns
+// the zero program, which fails.
 func systemKeyring() program {
 	switch runtime.GOOS {
 	case "windows", "plan9", "js", "wasip1", "android", "ios":
@@ -69,7 +69,7 @@ func systemKeyring() program {
 	return secretTool
 }
 
-// longest bounds the time of a program, which may ask the user to unlock the keyring.
+// longest bounds the running time of a program, which may prompt the user to unlock the keyring.
 const longest = 30 * time.Second
 
 // errNone is the error of a system without a program for its keyring.
@@ -117,7 +117,8 @@ func (p program) remove(ctx context.Context, provider string) error {
 	return err
 }
 
-// run runs the program and returns its output. The error has the last line of its stderr.
+// run runs the program and returns its output. The error contains the last line of the program's
+// stderr.
 func (p program) run(ctx context.Context, stdin string, args []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 // List returns the runs that match a filter, with their current statuses: a run whose process ended
 // before the run did is interrupted.
 func List(ctx context.Context, s store.Store, f store.Filter) ([]store.Log, error) {
-	// The store does not know which processes have ended.
+	// The store does not record which processes have ended.
 	status, limit := f.Status, f.Limit
 	if status == StatusInterrupted || status == StatusRunning {
 		f.Status, f.Limit = "", 0
@@ -75,7 +75,7 @@ func updateStatus(ctx context.Context, s store.Store, log *store.Log) error {
 // isOpen reports whether no process has recorded how a run ended.
 func isOpen(log *store.Log) bool { return log.Status == StatusRunning || log.Status == "" }
 
-// Rewind removes the turns of a run after a turn; 0 removes all.
+// Rewind removes the turns of a run that follow the given turn; 0 removes all.
 func Rewind(ctx context.Context, s store.Store, name string, turn int) error {
 	id := store.ID{Kind: store.Run, Name: name}
 	if err := checkTurn(ctx, s, id, turn); err != nil {
@@ -89,7 +89,7 @@ func Rewind(ctx context.Context, s store.Store, name string, turn int) error {
 	return errors.Join(s.Cut(ctx, lease, turn), s.Release(lease))
 }
 
-// Fork creates a run with the turns of another one up to a turn.
+// Fork creates a run with the turns of another one up to and including the given turn.
 func Fork(ctx context.Context, s store.Store, name string, turn int, fork store.Log) error {
 	id := store.ID{Kind: store.Run, Name: name}
 	if turn == 0 {
@@ -128,7 +128,7 @@ func checkTurn(ctx context.Context, s store.Store, id store.ID, turn int) error 
 	return nil
 }
 
-// Remove deletes a run, and the contents that belong to it alone.
+// Remove deletes a run, and the contents that no other log uses.
 func Remove(ctx context.Context, s store.Store, name string) error {
 	lease, err := s.Acquire(ctx, store.ID{Kind: store.Run, Name: name})
 	if err != nil {

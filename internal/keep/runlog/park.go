@@ -17,7 +17,7 @@ import (
 
 // A step may have to wait for a person for longer than a process lasts. It asks a question, and the
 // run is parked: its process ends. The decision is added to the run log, and the next process
-// begins the step again, which then finds the decision.
+// begins the step again, and finds the decision.
 
 // StatusParked is the status of a run whose steps wait for decisions.
 const StatusParked = "parked"
@@ -26,7 +26,8 @@ const StatusParked = "parked"
 type Question struct {
 	// ID identifies the question within the store.
 	ID string `json:"id"`
-	// Run is the run that asks, Call the complete waiting call, and Why the reason.
+	// Run is the run that asks, Call the complete waiting call, and Why the reason for the
+	// question.
 	Run   string          `json:"run"`
 	Call  json.RawMessage `json:"call"`
 	Why   string          `json:"why"`
@@ -40,7 +41,8 @@ type Decision struct {
 	Allow bool `json:"allow"`
 	// Reason is passed to the snippet if the call is rejected.
 	Reason string `json:"reason,omitempty"`
-	// Value is the answer to the call, which is then not made. If Value is empty, the call is made.
+	// Value is used as the result of the call, which is then not made. If Value is empty, the call
+	// is made.
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
@@ -83,12 +85,12 @@ func (s *Step) questionID(n int) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// ErrCannotWait reports that a step cannot wait, because its run does not outlive the process.
+// ErrCannotWait reports that a step cannot wait, because its run cannot outlive the process.
 var ErrCannotWait = errors.New("nobody can be asked, and a run without a name cannot wait for an answer")
 
 // Park asks whether to make a call, and ends the run once its calls in flight have ended. A person
-// must be able to read the whole call. Park always returns an error; without a run log, or with one
-// that the run can spare, it is [ErrCannotWait].
+// must be able to read the whole call. Park always returns an error; without a run log, or with an
+// optional one, it is [ErrCannotWait].
 func (s *Step) Park(ctx context.Context, call json.RawMessage, why string) error {
 	if s == nil || s.runLog.spare {
 		return ErrCannotWait
@@ -119,11 +121,11 @@ func (s *Step) Park(ctx context.Context, call json.RawMessage, why string) error
 	return j.stopParked()
 }
 
-// settle is how long the run must have no step in flight before it is parked, so that steps that
-// begin at the same time ask together.
+// settle is how long the run must have no step in flight before it is parked, so that the questions
+// of concurrent steps are asked together.
 const settle = 100 * time.Millisecond
 
-// awaitOthers waits until no step is in flight, so that what they pay for is kept.
+// awaitOthers waits until no step is in flight, so that the results they pay for are kept.
 func (j *Log) awaitOthers(ctx context.Context) {
 	ticker := time.NewTicker(settle)
 	defer ticker.Stop()
@@ -205,7 +207,7 @@ func readQuestions(ctx context.Context, s store.Store, id store.ID) (open []Ques
 		if err := decodeStrictly(e.Data, &q); err != nil {
 			return nil, fmt.Errorf("cannot read a question of %s: %w", id, err)
 		}
-		if !slices.ContainsFunc(open, isSame) { // a later process may have repeated it
+		if !slices.ContainsFunc(open, isSame) { // a later process may have repeated the question
 			open = append(open, q)
 		}
 	}

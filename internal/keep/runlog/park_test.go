@@ -76,7 +76,7 @@ func TestAStepWaitsForADecision(t *testing.T) {
 		}
 	})
 
-	// A step may wait a second time. Its ending is then known.
+	// A step may wait a second time. After the decision, its ending is known.
 	inProcess(t, dir, func(ctx context.Context, p *process) {
 		if again := p.decided(ctx, true); again.ID == q.ID {
 			t.Errorf("two questions have the ID %s", q.ID)
@@ -122,8 +122,8 @@ func (p *process) decided(ctx context.Context, allowed bool) Question {
 
 func errOf(_ Question, err error) error { return err }
 
-// TestCallsInFlightEndBeforeParking: a run is parked once its other steps have ended, and questions
-// that arrive meanwhile are asked together.
+// TestCallsInFlightEndBeforeParking checks that a run is parked once its other steps have ended,
+// and that questions that arrive in the meantime are asked together.
 func TestCallsInFlightEndBeforeParking(t *testing.T) {
 	dir := t.TempDir()
 	inProcess(t, dir, func(ctx context.Context, p *process) {
@@ -168,7 +168,7 @@ func TestAStepWithoutARunLogCannotWait(t *testing.T) {
 	}
 }
 
-// FuzzQuestion: any entry is refused, or is a question no larger than the entry.
+// FuzzQuestion checks that any entry is refused, or is a question no larger than the entry.
 func FuzzQuestion(f *testing.F) {
 	f.Add([]byte(`{"id":"x","run":"a","call":{"a":[1]},"why":"y","asked":"2026-01-02T03:04:05Z"}`))
 	f.Add([]byte(`{"id":"x"} {}`))

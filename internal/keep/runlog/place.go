@@ -15,8 +15,8 @@ type place struct {
 	queue  *queue // the queue of a slot that has no step yet, or nil
 }
 
-// queue makes the slots of a fan-out begin their first steps in order. A new slot then pays nothing
-// until the slots ahead of it have shown whether the run takes a different course.
+// queue makes the slots of a fan-out begin their first steps in order. So a new slot pays for
+// nothing until the slots ahead of it have shown whether the run takes a different course.
 type queue struct {
 	ahead <-chan struct{} // closed when the slot ahead has begun, or nil
 	begun func()
@@ -36,7 +36,7 @@ func With(ctx context.Context, j *Log) (_ context.Context, cancel func()) {
 }
 
 // From returns the run log of a context at the root of its run, or nil. Parts of a run that are
-// runs themselves have none.
+// runs themselves have no run log.
 func From(ctx context.Context) *Log {
 	if p, ok := ctx.Value(placeKey{}).(place); ok && p.path == "" {
 		return p.runLog
@@ -53,8 +53,8 @@ func EnterTurn(ctx context.Context, turn int) context.Context {
 	return At(ctx, "turn %d", turn)
 }
 
-// EndTurn makes a turn count, in a loop that always continues from its beginning with the recorded
-// endings, so it has nothing to restore.
+// EndTurn commits a turn of a loop that always continues from its beginning with the recorded
+// endings, so it has no state to restore.
 func EndTurn(ctx context.Context, turn int) error {
 	j := From(ctx)
 	if j == nil {
@@ -114,7 +114,7 @@ func (q *queue) wait(ctx context.Context) error {
 	}
 }
 
-// AtNext is At for parts that come one after another. It numbers them.
+// AtNext is like At, for parts that follow one another. It numbers them.
 func AtNext(ctx context.Context, name string) context.Context {
 	p, ok := ctx.Value(placeKey{}).(place)
 	if !ok {
@@ -123,7 +123,7 @@ func AtNext(ctx context.Context, name string) context.Context {
 	return At(ctx, "%s %d", name, p.runLog.count(p.path+"/"+name))
 }
 
-// count returns how often it was called for a path before.
+// count returns how often it was previously called for a path.
 func (j *Log) count(path string) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -131,8 +131,8 @@ func (j *Log) count(path string) int {
 	return j.places[path]
 }
 
-// longPath is the length, in bytes, from which the digest of a path replaces it. Only deep trees of
-// sub-loops have such paths.
+// longPath is the length, in bytes, from which a digest replaces a path. Only deep trees of
+// sub-loops have paths of this length.
 const longPath = 1 << 10
 
 // key returns the key of the next step at a place.

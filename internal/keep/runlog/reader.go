@@ -24,7 +24,8 @@ type Reader struct {
 type News struct {
 	// Run is the run with its current status.
 	Run store.Log
-	// IsAnew means that the entries are complete: this is the first News, or turns were removed.
+	// IsAnew means that News contains all entries, because it is the first News, or turns were
+	// removed.
 	IsAnew bool
 
 	entries []store.Entry
@@ -63,7 +64,7 @@ func (r *Reader) Read(ctx context.Context) (news News, err error) {
 	return news, nil
 }
 
-// readAll reads all entries. Known entries are not news as long as all of them still exist.
+// readAll reads all entries. It omits known entries as long as all of them still exist.
 func (r *Reader) readAll(ctx context.Context, news *News, isFirst bool) (err error) {
 	news.IsAnew = true
 	news.entries, err = r.store.Entries(ctx, news.Run.ID, store.Query{})

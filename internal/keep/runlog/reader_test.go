@@ -68,8 +68,8 @@ func commit(t *testing.T, j *Log, turn int) {
 	}
 }
 
-// TestAReaderGetsWhatIsNew throughout the life of a run: its process ends, turns are removed, and
-// another process continues.
+// TestAReaderGetsWhatIsNew checks a reader throughout the life of a run: the run's process ends,
+// turns are removed, and another process continues.
 func TestAReaderGetsWhatIsNew(t *testing.T) {
 	writes, reads := openStores(t)
 	r := NewReader(reads, "a")
@@ -130,7 +130,8 @@ func (s *endsBetween) Owner(ctx context.Context, id store.ID) (string, error) {
 	return s.Store.Owner(ctx, id)
 }
 
-// TestARunThatEndsIsNotInterrupted: a run that ends between two reads of its state counts as ended.
+// TestARunThatEndsIsNotInterrupted checks that a run that ends between two reads of its state is
+// reported as ended.
 func TestARunThatEndsIsNotInterrupted(t *testing.T) {
 	writes, reads := openStores(t)
 	j := openRun(t, writes)

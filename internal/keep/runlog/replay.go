@@ -13,7 +13,7 @@ import (
 )
 
 // exported is a line of a run log that [Export] writes. IsRunLog of package trajectory recognises
-// how it begins.
+// its beginning.
 type exported struct {
 	Turn  int             `json:"turn"`
 	Kind  string          `json:"kind"`
@@ -24,14 +24,14 @@ type exported struct {
 	Cost  store.Cost      `json:"cost"`
 }
 
-// Bounds of a run log to replay, in bytes.
+// These bounds, in bytes, apply to a run log to replay.
 const (
 	maxReplay     = 1 << 30
 	maxReplayLine = store.MaxData + 1<<20
 )
 
-// Replay returns a run log whose steps end as in an exported one. It stores nothing. The run starts
-// from its beginning, because the states of sandboxes are not exported.
+// Replay returns a run log whose steps end like those of an exported one. It stores nothing. The
+// run starts from its beginning, because the states of sandboxes are not exported.
 func Replay(r io.Reader) (*Log, error) {
 	s := &replayed{}
 	limited := &io.LimitedReader{R: r, N: maxReplay + 1}
@@ -62,7 +62,7 @@ func Replay(r io.Reader) (*Log, error) {
 	return j, nil
 }
 
-// replayedKinds are the kinds of entries that a resumed run reads.
+// replayedKinds lists the kinds of entries that a resumed run reads.
 var replayedKinds = []string{kindBegun, kindStep, kindStart, kindDecision}
 
 // replayed is a store with the entries of one run log. It discards all changes.

@@ -1,10 +1,11 @@
-// Package runlog records what a run has paid for and how far it came, so that the run can continue
+// Package runlog records what a run has paid for and how far it got, so that the run can continue
 // after its process has ended.
 //
 // A run's context carries its [Log] and the place in the run: turn, snippet, call, slot. [Begin]
 // identifies a step by its place. The first time, the caller performs the step and records its
-// ending; in a later process, the run log returns the ending. A step is written before its result
-// is used. A run that takes a different course than before is stopped before it pays.
+// ending; in a later process, the run log returns the ending. A step's record is written before its
+// result is used. A run that takes a different course than before is stopped before it pays for
+// anything.
 //
 // Loops commit their turns. A run continues from the last commit with a complete state, and repeats
 // the steps after it with their recorded endings.
@@ -21,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// The kinds of entries in the log of a run.
+// These are the kinds of entries in the log of a run.
 const (
 	kindPin    = "pin"    // a value that must not change
 	kindBegun  = "begun"  // a step began: without an ending, it may have been paid for
@@ -32,10 +33,10 @@ const (
 	kindTrace  = "trace"  // a turn's lines of the record for humans
 
 	kindQuestion = "question" // the question of a step that waits for a person
-	kindDecision = "decision" // the answer to it
+	kindDecision = "decision" // the answer to such a question
 )
 
-// The statuses of runs that have not ended. Loops define the others.
+// These are the statuses of runs that have not ended. Loops define the others.
 const (
 	StatusRunning     = "running"
 	StatusInterrupted = "interrupted"
@@ -56,7 +57,7 @@ type Log struct {
 	loaded  bool
 	from    int // the first turn whose steps are repeated
 	steps   map[string]*step
-	byWhat  map[string][]*step // the same, by digest
+	byWhat  map[string][]*step // the same steps, by digest
 	starts  map[string]Start
 	counted Counts
 
@@ -69,16 +70,16 @@ type Log struct {
 
 // Counts counts the steps of this process.
 type Counts struct {
-	// Replayed steps were answered from the run log; Made steps were not.
+	// Replayed counts steps whose endings came from the run log, Made all others.
 	Replayed int `json:"replayed"`
 	Made     int `json:"made"`
-	// Again counts steps that had also begun in an earlier process, which ended before them. They
-	// may be paid for twice.
+	// Again counts steps that had also begun in an earlier process, which ended before they did.
+	// They may be paid for twice.
 	Again int `json:"again"`
 }
 
-// Open opens the log of a run, and creates it if necessary. It also returns the stored log as it
-// was. The caller must close the Log.
+// Open opens the log of a run, and creates it if necessary. It also returns the stored log in its
+// previous state. The caller must close the Log.
 func Open(ctx context.Context, s store.Store, log store.Log) (*Log, store.Log, error) {
 	log.Status = StatusRunning
 	known, err := s.Log(ctx, log.ID)
@@ -205,7 +206,7 @@ func (j *Log) Commit(ctx context.Context, c Commit) error {
 	return nil
 }
 
-// Commits returns the turns that count, in order.
+// Commits returns the committed turns, in order.
 func (j *Log) Commits(ctx context.Context) ([]Commit, error) {
 	entries, err := j.store.Entries(ctx, j.lease.ID, store.Query{Kinds: []string{kindCommit}})
 	if err != nil {
@@ -228,7 +229,7 @@ func (j *Log) State(ctx context.Context, c Commit) ([]byte, error) {
 	return j.store.Blob(ctx, c.Digest)
 }
 
-// GoOnAfter records that the loop has restored the state of a turn, and continues after it.
+// GoOnAfter records that the loop has restored the state of a turn, and continues after that turn.
 func (j *Log) GoOnAfter(turn int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -239,7 +240,7 @@ func (j *Log) GoOnAfter(turn int) {
 // StoppedError reports why a run cannot continue. It is the cause that ends the run's context.
 type StoppedError struct{ Err error }
 
-// Error returns the reason as text.
+// Error returns the reason as a string.
 func (e *StoppedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.

@@ -43,7 +43,7 @@ func inProcess(t *testing.T, dir string, use func(ctx context.Context, p *proces
 	use(ctx, &process{t, j, s})
 }
 
-// ask begins a step. Unless its ending is known, ask ends it with the request in capitals.
+// ask begins a step. Unless the step's ending is known, ask ends it with the request in capitals.
 func (p *process) ask(ctx context.Context, request string) (ending string, isKnown bool, err error) {
 	step, err := Begin(ctx, func() Request { return Request{What: "ask", Digest: request, About: request} })
 	if err != nil {
@@ -109,8 +109,8 @@ func TestAnotherCourseStopsTheRun(t *testing.T) {
 	inProcess(t, dir, func(ctx context.Context, p *process) { p.asks(ctx, "first", true) })
 }
 
-// TestANewSlotWaitsForTheOnesAhead: if a slot ahead takes another course, the new slot begins no
-// step.
+// TestANewSlotWaitsForTheOnesAhead checks that a new slot begins no step if a slot ahead takes
+// another course.
 func TestANewSlotWaitsForTheOnesAhead(t *testing.T) {
 	dir := t.TempDir()
 	inProcess(t, dir, func(ctx context.Context, p *process) {
@@ -324,7 +324,8 @@ func TestStatusKnowsWhichProcessHasEnded(t *testing.T) {
 	}
 }
 
-// FuzzDecodeContent: any entry is refused, or decoded to a content that encodes to it.
+// FuzzDecodeContent checks that any entry is refused, or decoded to content that encodes to the
+// same entry.
 func FuzzDecodeContent(f *testing.F) {
 	f.Add([]byte(`{"digest":"x","about":"y","ending":{"a":1}}`))
 	f.Add([]byte(`{"digest":"x"} {}`))

@@ -7,18 +7,19 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Spare makes the log one that its run can do without: trouble with the store is passed to failed,
-// once, and ends the log but not the run. The run does not wait for the disk, except at the end of
-// a turn. Call it before the first step.
+// Spare makes the log optional for its run: the first error of the store is passed to failed and
+// ends the log, but not the run. The run does not wait for the disk, except at the end of a turn.
+// Call it before the first step.
 func (j *Log) Spare(failed func(error)) {
 	j.spare = true
 	j.store = &spareStore{Store: j.store, failed: failed}
 }
 
-// IsSpare reports whether the run can do without the log: it then needs no state of its sandboxes.
+// IsSpare reports whether the log is optional for the run, which then needs no states of its
+// sandboxes.
 func (j *Log) IsSpare() bool { return j.spare }
 
-// spareStore is a store that takes no more changes after its first error, and returns none.
+// spareStore is a store that ignores all changes after its first error, and returns no errors.
 type spareStore struct {
 	store.Store
 
@@ -28,7 +29,8 @@ type spareStore struct {
 	hasEnd bool
 }
 
-// hasFailed takes the outcome of a call, and reports whether the store has failed now or before.
+// hasFailed records the outcome of a call, and reports whether the store has failed, now or
+// earlier.
 func (s *spareStore) hasFailed(err error) bool {
 	s.mu.Lock()
 	before := s.hasEnd
@@ -58,7 +60,8 @@ func (s *spareStore) Release(lease store.Lease) error {
 	return nil
 }
 
-// Append implements [store.Store], but does not wait: a failure shows at the end of the turn.
+// Append implements [store.Store], but does not wait: SetState at the end of the turn detects a
+// failure.
 func (s *spareStore) Append(_ context.Context, lease store.Lease, entries ...store.Entry) error {
 	for i := range entries {
 		s.Note(lease, entries[i])

@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// brokenStore fails from some moment on.
+// brokenStore is a store that fails once it is broken.
 type brokenStore struct {
 	store.Store
 
@@ -38,7 +38,8 @@ func (b *brokenStore) Log(ctx context.Context, id store.ID) (store.Log, error) {
 	return b.Store.Log(ctx, id)
 }
 
-// TestARunGoesOnWithoutALogThatItCanSpare breaks the store after the first turn.
+// TestARunGoesOnWithoutALogThatItCanSpare breaks the store after the first turn, and checks that
+// the run continues.
 func TestARunGoesOnWithoutALogThatItCanSpare(t *testing.T) {
 	writes, reads := openStores(t)
 	broken := &brokenStore{Store: writes}

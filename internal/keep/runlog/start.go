@@ -10,11 +10,11 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Start is the part of a snippet's beginning that no code decides. A repeated snippet has the same
-// start, so it takes the same course.
+// Start contains the inputs of a snippet that do not depend on code. A repeated snippet has the
+// same start, so it takes the same course.
 type Start struct {
 	Seed []byte    `json:"seed"` // the seed of its randomness
-	Time time.Time `json:"time"` // the first time that it sees
+	Time time.Time `json:"time"` // the initial time in the snippet
 }
 
 // seedSize is the length of a seed, in bytes.

@@ -29,7 +29,7 @@ func TestASnippetBeginsAsItDidBefore(t *testing.T) {
 		if bytes.Equal(first.Seed, second.Seed) || len(first.Seed) != seedSize || first.Time.IsZero() {
 			t.Errorf("%+v, %+v", first, second)
 		}
-		p.asks(inTurn, "something", false) // afterwards the disk contains everything before it
+		p.asks(inTurn, "something", false) // the disk then contains everything before this step
 	})
 
 	inProcess(t, dir, func(ctx context.Context, p *process) {
@@ -44,7 +44,7 @@ func TestASnippetBeginsAsItDidBefore(t *testing.T) {
 		}
 	})
 
-	// A removed turn leaves nothing behind.
+	// Removing a turn also removes its starts.
 	inProcess(t, dir, func(_ context.Context, p *process) {
 		if err := p.s.Cut(t.Context(), p.j.lease, 0); err != nil {
 			t.Fatal(err)

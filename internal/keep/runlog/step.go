@@ -9,13 +9,13 @@ import (
 	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
-// Request describes what a step is going to do.
+// Request describes the work of a step before it begins.
 type Request struct {
 	// What is a word for the request, such as the purpose of a model call.
 	What string
 	// Digest identifies the whole request.
 	Digest string
-	// About describes the request for display; it is shortened.
+	// About describes the request for display. It may be shortened.
 	About string
 }
 
@@ -53,11 +53,12 @@ type content struct {
 
 // CourseError reports that a run took a different course than in an earlier process.
 type CourseError struct {
-	// Place is the place of the difference, Was and Is are the requests there before and now.
+	// Place is the place of the difference; Was and Is are the earlier and the current request
+	// there.
 	Place, Was, Is string
 }
 
-// Error shows the difference and the ways out.
+// Error describes the difference and the possible remedies.
 func (e *CourseError) Error() string {
 	return fmt.Sprintf("the run takes another course than before, so it was stopped before it pays: "+
 		"at%s, it asked %q, and now %q; return to an earlier turn with rlm runs rewind, "+
@@ -66,7 +67,7 @@ func (e *CourseError) Error() string {
 
 // Begin begins the next step at the place of a context. It calls describe only if the context has a
 // run log. The caller ends the step with [Step.Leave]. The error is a [*CourseError] if the run
-// does something else here than before, or the reason why the run was stopped.
+// does something different here than before, or the reason why the run was stopped.
 func Begin(ctx context.Context, describe func() Request) (*Step, error) {
 	p, ok := ctx.Value(placeKey{}).(place)
 	if !ok {
@@ -164,8 +165,8 @@ func decodeContent(data []byte) (c content, err error) {
 	return c, err
 }
 
-// find finds an earlier process's record of a step: at the same place, or else of a step with the
-// same request. Threads may have swapped places.
+// find finds an earlier process's record of a step: the record at the same place, or else one with
+// the same request. Threads may have swapped places.
 func (s *Step) find() error {
 	j := s.runLog
 	j.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 )
 
-// Bounds of the record of a turn, in bytes: of the whole, of one line, and of the lines in one
+// These bounds, in bytes, apply to the whole record of a turn, to one line, and to the lines in one
 // entry. A larger line could not be read.
 const (
 	maxTrace = 32 << 20
@@ -20,7 +20,8 @@ const (
 // Follower writes the record of a run elsewhere as well. Its methods are called one at a time, and
 // must not call the Log.
 type Follower interface {
-	// Past receives the record of a turn of an earlier process. Such turns come first, in order.
+	// Past receives the record of a turn of an earlier process. Such turns precede all lines, in
+	// order.
 	Past(turn int, data []byte) error
 	// Line receives the next line.
 	Line(line *trajectory.Kept)
@@ -41,9 +42,9 @@ func (j *Log) Follow(f Follower) {
 	j.traced.follower = f
 }
 
-// Trace adds a line to the record of the run. The line is stored with the turn, when the turn
-// counts: until then, the turn may be repeated. Once Trace has returned false, the Log keeps no
-// more lines of the turn.
+// Trace adds a line to the record of the run. The line is stored when the turn is committed: until
+// then, the turn may be repeated. Once Trace has returned false, the Log keeps no more lines of the
+// turn.
 func (j *Log) Trace(line *trajectory.Kept) (kept bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -126,7 +127,8 @@ func (j *Log) takeTrace(turn int) (entries []store.Entry, err error) {
 	return entries, err
 }
 
-// endTrace stores the rest of the record, after the last turn, which ended with the process.
+// endTrace stores the rest of the record: the lines of the turn that was unfinished when the
+// process ended.
 func (j *Log) endTrace(ctx context.Context, last int) error {
 	j.mu.Lock()
 	counts := j.stopped == nil && (j.loaded || j.isNew) // otherwise an earlier process got further

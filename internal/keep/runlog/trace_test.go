@@ -107,7 +107,7 @@ func TestTheRecordIsKeptWithTheTurnsThatCount(t *testing.T) {
 	inProcess(t, dir, func(_ context.Context, p *process) {
 		p.traces("20")
 		p.j.EndTrace()
-		if err := p.j.Close("interrupted", ""); err != nil { // it got nowhere
+		if err := p.j.Close("interrupted", ""); err != nil { // it made no progress
 			t.Error(err)
 		}
 	})
@@ -125,7 +125,7 @@ func TestTheRecordOfATurnIsBounded(t *testing.T) {
 		if kept != maxTrace/len(large) {
 			t.Errorf("%d lines of %d bytes are kept", kept, len(large))
 		}
-		p.traces("1") // lines after it would have no beginning
+		p.traces("1") // not kept: it follows a dropped line
 		if err := p.j.Commit(t.Context(), Commit{Turn: 1, Data: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestAnExportedRunLogIsReplayed(t *testing.T) {
 	}
 }
 
-// FuzzReplay: any file is refused, or answers like a run log.
+// FuzzReplay checks that any file is refused, or can be read like a run log.
 func FuzzReplay(f *testing.F) {
 	f.Add([]byte(`{"turn":1,"kind":"step","key":"/turn 1/ask 1","data":{"digest":"x","about":"y","ending":1},` +
 		`"cost":{}}`))

@@ -12,8 +12,8 @@ import (
 type Turn struct {
 	Turn      int  `json:"turn"`
 	Committed bool `json:"committed"`
-	// Steps counts steps with an ending. Open counts steps that began but have none; they may have
-	// been paid for without a result.
+	// Steps counts steps with an ending. Open counts steps that began but have no ending; they may
+	// have been paid for without a result.
 	Steps int        `json:"steps"`
 	Open  int        `json:"open,omitempty"`
 	Cost  store.Cost `json:"cost"`
@@ -21,7 +21,7 @@ type Turn struct {
 	Last string `json:"last,omitempty"`
 }
 
-// Turns summarises a run by turns.
+// Turns summarises each turn of a run.
 func Turns(ctx context.Context, s store.Store, id store.ID) ([]Turn, error) {
 	entries, err := s.Entries(ctx, id, store.Query{Kinds: []string{kindBegun, kindStep, kindLost, kindCommit}})
 	if err != nil {

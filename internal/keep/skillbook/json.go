@@ -75,8 +75,8 @@ func encode(value any) (json.RawMessage, error) {
 	return bytes.TrimSpace(out.Bytes()), nil
 }
 
-// object returns a JSON object. A member without a value becomes an object with the next of the
-// inner lists of members.
+// object returns a JSON object. A member without a value becomes an object with the members of the
+// next list in inner.
 func object(all []member, inner ...[]member) (json.RawMessage, error) {
 	out := []byte("{")
 	for i, m := range all {

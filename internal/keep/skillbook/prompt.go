@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// columns are the members of a skill that are shown to an agent.
+// columns contains the members of a skill that are shown to an agent.
 const columns = "id\tsection\tcontent\thelpful\tharmful\tneutral"
 
 // Prompt returns the active skills in the form that the original shows to an agent: a table in the
@@ -30,10 +30,10 @@ func (b *Book) Prompt() string {
 	return out.String()
 }
 
-// number matches texts that a TOON reader would parse as a number.
+// number matches strings that a TOON reader would parse as a number.
 var number = lazyregexp.New(`^-?\d+(\.\d+)?([eE][+-]?\d+)?$`)
 
-// quoted returns a text for a table, in quotes if its meaning would change without them.
+// quoted returns a string for a table, in quotes if its meaning would change without them.
 func quoted(text string) string {
 	plain := text != "" && strings.TrimSpace(text) == text && !number.MatchString(text) &&
 		text != "true" && text != "false" && text != "null" && text[0] != '-' &&

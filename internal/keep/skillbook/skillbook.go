@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Bounds of a skillbook.
+// These bounds apply to a skillbook.
 const (
 	MaxBytes  = 4 << 20
 	maxSkills = 20_000
@@ -125,7 +125,7 @@ func (b *Book) readSkills(raw json.RawMessage) error {
 	return nil
 }
 
-// IsBook reports whether a text is the JSON of a skillbook, rather than prose.
+// IsBook reports whether text is the JSON of a skillbook, rather than prose.
 func IsBook(text string) bool {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") || len(text) > MaxBytes {
 		return false
@@ -136,8 +136,8 @@ func IsBook(text string) bool {
 	})
 }
 
-// Render returns a skillbook as the agent sees it. A text that is not the JSON of a skillbook is
-// returned unchanged.
+// Render returns a skillbook as shown to the agent. It returns text that is not the JSON of a
+// skillbook unchanged.
 func Render(text string) (string, error) {
 	if !IsBook(text) {
 		return text, nil
@@ -170,8 +170,8 @@ func (b *Book) Len() int {
 	return n
 }
 
-// Tag counts a skill as helpful, harmful or neutral once more. It reports whether the skill exists
-// and the tag is one of these.
+// Tag increments the count of a skill's tag: helpful, harmful or neutral. It reports whether the
+// skill and the tag exist.
 func (b *Book) Tag(id, tag string, now time.Time) bool {
 	s := b.find(id)
 	if s == nil {
@@ -300,7 +300,7 @@ func optional(text string) *string {
 	return &text
 }
 
-// normal returns a text for comparisons: in lower case, with single spaces.
+// normal returns text in a form for comparisons: in lower case, with single spaces.
 func normal(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
 // stamp formats a time like Python's isoformat.

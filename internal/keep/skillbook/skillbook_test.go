@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/skillbook"
 )
 
-// The files in testdata were written by the original, ace-framework 0.7.1 with python-toon.
+// The original, ace-framework 0.7.1 with python-toon, wrote the files in testdata.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)

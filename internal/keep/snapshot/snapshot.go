@@ -25,9 +25,9 @@ import (
 //	magic, the length of the header (4 bytes, big-endian), the header as JSON,
 //	the data of each namespace and its exact state, the checksum of everything before it.
 //
-// The checksum finds accidental damage: 64 bits of XXH64, in version 1 the SHA-256. It is not a
-// signature: a snapshot is as untrusted as the code that ran, and only a sandbox decodes the
-// data.
+// The checksum detects accidental damage. It is the 64-bit XXH64, or the SHA-256 in version 1. It
+// is not a signature: a snapshot is as untrusted as the snippets that ran, and only a sandbox
+// decodes the data.
 const (
 	magic      = "rlm-snapshot\n"
 	Version    = 3 // the newest
@@ -77,7 +77,7 @@ type Data struct{ Portable, Exact []byte }
 // Languages are the languages with namespaces, in the order within a snapshot.
 var Languages = []tiers.Language{tiers.Python, tiers.Go}
 
-// Bounded is a writer with a limited capacity.
+// Bounded is a writer with limited capacity.
 type Bounded interface {
 	// Room returns how many more bytes fit.
 	Room() int64
@@ -98,7 +98,8 @@ func Write(w io.Writer, header *Header, data []Data) error {
 		return err
 	}
 
-	// The checksum is computed in parallel to the writing, which may compress, or wait for a disk.
+	// The checksum is computed in parallel with the writing, which may compress, or wait for a
+	// disk.
 	sum := make(chan []byte, 1)
 	go func() {
 		digest := xxhash.New()
@@ -223,7 +224,7 @@ func (h *Header) newSum() hash.Hash {
 	return xxhash.New()
 }
 
-// readText reads the text of a header.
+// readText reads the JSON of a header.
 func readText(r io.Reader, size uint32) ([]byte, error) {
 	if size > maxHeader {
 		return nil, fmt.Errorf("its header has %d bytes, more than %d", size, maxHeader)
@@ -284,7 +285,8 @@ func (h *Header) check() error {
 	return nil
 }
 
-// believed is the maximum number of bytes that a reader of a snapshot allocates before they arrive.
+// believed is the maximum number of bytes that a reader of a snapshot allocates before the data
+// arrives.
 const believed = 16 << 20
 
 // readExactly reads n bytes. Beyond the first believed bytes, the buffer grows only with the data
@@ -297,7 +299,7 @@ func readExactly(r io.Reader, n int64) ([]byte, error) {
 		if len(data) == cap(data) {
 			data = append(make([]byte, 0, min(n, 2*int64(cap(data)))), data...)
 		}
-		// A part is small enough to be still in the processor's cache when it is used.
+		// A part is small enough to remain in the processor's cache until it is used.
 		part := data[len(data):min(len(data)+onePart, cap(data))]
 		read, err := io.ReadFull(r, part)
 		data = data[:len(data)+read]
@@ -314,7 +316,7 @@ func readExactly(r io.Reader, n int64) ([]byte, error) {
 // onePart is the size of one read of a snapshot, in bytes.
 const onePart = 256 << 10
 
-// checkEnd compares the checksum that follows, and refuses any further data.
+// checkEnd checks the checksum that follows the data, and refuses anything after it.
 func checkEnd(r io.Reader, sum hash.Hash) error {
 	want, err := readExactly(r, int64(sum.Size()))
 	if err != nil {

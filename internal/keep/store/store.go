@@ -1,9 +1,9 @@
-// Package store defines the storage of what outlives a process: the logs of runs and sessions, and
-// their states.
+// Package store defines the storage of data that outlives a process: the logs of runs and sessions,
+// and their states.
 //
 // A [Log] is a named list of entries, to which only the holder of its [Lease] appends. The entries
-// belong to turns, so a log can be cut after a turn or copied up to one. The store knows bytes and
-// names; package runlog gives them a meaning.
+// belong to turns, so a log can be cut after a turn or copied up to a turn. The store handles bytes
+// and names; package runlog gives them a meaning.
 //
 // This package is the contract. Package sqlitestore implements it in a folder. Package
 // internal/testing/storetest is the test suite for any other implementation.
@@ -26,7 +26,7 @@ type Store interface {
 	Create(ctx context.Context, log Log) error
 	// Log returns a log, or [ErrNotFound].
 	Log(ctx context.Context, id ID) (Log, error)
-	// Logs returns the logs that match a filter, the most recently changed first.
+	// Logs returns the logs that match a filter, with the most recently changed one first.
 	Logs(ctx context.Context, f Filter) ([]Log, error)
 	// Acquire takes the lease of a log for this process. The error is an [*OwnedError] while
 	// another process holds it.
@@ -38,7 +38,7 @@ type Store interface {
 	// Append adds entries, all or none. When it returns, they survive the end of the process and of
 	// the machine. Concurrent calls share the wait for the disk.
 	Append(ctx context.Context, lease Lease, entries ...Entry) error
-	// Replace replaces all entries of a log by the given ones, with the guarantees of Append. It
+	// Replace replaces all entries of a log with the given ones, with the guarantees of Append. It
 	// deletes contents that belonged only to the old entries, or leaves them to Collect.
 	Replace(ctx context.Context, lease Lease, entries ...Entry) error
 	// Note adds an entry that becomes durable with the next Append at the latest. That Append also
@@ -48,16 +48,16 @@ type Store interface {
 	Entries(ctx context.Context, id ID, q Query) ([]Entry, error)
 	// Blob returns the content of an entry's blob.
 	Blob(ctx context.Context, digest string) ([]byte, error)
-	// SetState replaces the state of a log, and adds entries along with it, as Append does.
+	// SetState replaces the state of a log, and adds entries in the same way as Append.
 	SetState(ctx context.Context, lease Lease, state State, entries ...Entry) error
-	// Cut removes the entries of the turns after a turn.
+	// Cut removes the entries of all turns after the given turn.
 	Cut(ctx context.Context, lease Lease, turn int) error
-	// Copy creates a log with the entries of another up to a turn. The copied entries cost nothing.
-	// The logs share the contents of blobs.
+	// Copy creates a log with the entries of another one up to the given turn. The copied entries
+	// have no cost. The logs share the contents of blobs.
 	Copy(ctx context.Context, from ID, turn int, to Log) error
 	// Remove deletes a log and releases its lease.
 	Remove(ctx context.Context, lease Lease) error
-	// Collect deletes the contents that no entry refers to any more.
+	// Collect deletes the contents to which no entry refers.
 	Collect(ctx context.Context) (Collected, error)
 	// IsReadOnly reports whether every change fails with [ErrReadOnly].
 	IsReadOnly() bool
@@ -65,7 +65,7 @@ type Store interface {
 	Close() error
 }
 
-// Opener knows where a store is. Package github.com/rlmhq/rlm/store creates openers, which are
+// Opener opens a particular store. Package github.com/rlmhq/rlm/store creates openers, which are
 // passed to an engine as values.
 type Opener interface {
 	// Open opens the store, and creates it if necessary. If the caller only reads, the store may be
@@ -76,7 +76,7 @@ type Opener interface {
 // Kind is the kind of thing that a log records.
 type Kind string
 
-// The kinds of logs.
+// These are the kinds of logs.
 const (
 	Run     Kind = "run"
 	Session Kind = "session"
@@ -110,10 +110,10 @@ type Log struct {
 	ID
 	// Title is a line for display, such as the question.
 	Title string
-	// Spec is the specification that it was started with, as JSON.
+	// Spec is the specification with which the run or session was started, as JSON.
 	Spec json.RawMessage
-	// Parent is the log that this one was copied from, up to ParentTurn. It is empty if there is
-	// none, and that log may no longer exist.
+	// Parent is the log that this one was copied from, up to ParentTurn. It is empty if there was
+	// no such log, and the log may no longer exist.
 	Parent     string
 	ParentTurn int
 	Created    time.Time
@@ -130,7 +130,7 @@ type Log struct {
 // change under an older epoch fails.
 //
 // In a folder, the end of a process releases its leases, because they are locks of the operating
-// system. So no clock decides who owns a log.
+// system. So ownership of a log does not depend on a clock.
 type Lease struct {
 	ID    ID
 	Epoch int64
@@ -166,24 +166,24 @@ func (c *Cost) Add(other Cost) {
 	c.ToolCalls += other.ToolCalls
 }
 
-// Entry is one fact of a log.
+// Entry is one fact in a log.
 type Entry struct {
 	// Seq orders the entries of a store. Entries sets it.
 	Seq int64
-	// Turn is the turn that the entry belongs to.
+	// Turn is the turn to which the entry belongs.
 	Turn int
 	// Kind and Key identify the entry in the run log's terms.
 	Kind, Key string
 	// Data is the content of the entry.
 	Data []byte
-	// Blob is a content to store separately, for Append. Entries sets Digest instead: its SHA-256,
-	// in hexadecimal. Without a Blob, Append also accepts the Digest of another entry.
+	// Blob is content to store separately, for Append. Entries sets Digest instead: its SHA-256, in
+	// hexadecimal. Without a Blob, Append also accepts the Digest of another entry.
 	Blob   []byte
 	Digest string
 	Cost   Cost
 }
 
-// Limits of what a store accepts, in bytes.
+// A store accepts at most these sizes, in bytes.
 const (
 	MaxKey  = 4 << 10
 	MaxData = 64 << 20
@@ -212,7 +212,7 @@ type Filter struct {
 	Status string
 	// Text is a part of the name or the title, ignoring case.
 	Text string
-	// MinUSD is the minimum cost, Since the earliest time of the last change.
+	// MinUSD is the minimum cost, and Since the earliest time of the last change.
 	MinUSD float64
 	Since  time.Time
 	// Limit bounds the number of logs; 0 means no limit.
@@ -222,7 +222,7 @@ type Filter struct {
 // Query selects entries. A zero field matches all.
 type Query struct {
 	Kinds []string
-	// From is the first turn, AfterSeq the Seq of the last entry that the caller knows.
+	// From is the first turn, and AfterSeq the Seq of the last entry that the caller already has.
 	From     int
 	AfterSeq int64
 	// Last selects only the last entry.
@@ -235,7 +235,7 @@ type Collected struct {
 	Bytes int64 `json:"bytes"` // on the disk
 }
 
-// Errors of a store. Test for them with errors.Is.
+// These are the errors of a store. Test for them with errors.Is.
 var (
 	ErrExists   = errors.New("it already exists")
 	ErrNotFound = errors.New("it does not exist")

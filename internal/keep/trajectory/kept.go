@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// IsRunLog reports whether a file that starts like this is the log of a run, as written by rlm
-// runs export.
+// IsRunLog reports whether a file with this beginning is the log of a run, as written by rlm runs
+// export.
 func IsRunLog(begin []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(begin), []byte(`{"turn":`)) }
 
 // Kept is a line of a record as stored in the run log.
@@ -25,7 +25,7 @@ type Kept struct {
 	File string `json:"file"`
 	// Opens marks the first line of the run. A process that continues the run writes it again.
 	Opens bool `json:"opens,omitempty"`
-	// Prompt replaces the prompt of the line, which is null; it may be nil.
+	// Prompt replaces the prompt of the line, which is null. It may be nil.
 	Prompt *Prompt         `json:"prompt,omitempty"`
 	Line   json.RawMessage `json:"line"`
 }
@@ -42,7 +42,7 @@ func (k *Kept) Size() int {
 }
 
 // Prompt is a list of messages: the first messages of the previous prompt in the same file, and new
-// ones. So a run log does not repeat the messages of a loop with every turn.
+// ones. So a run log does not repeat a loop's messages in every turn.
 type Prompt struct {
 	Same int               `json:"same,omitempty"`
 	New  []json.RawMessage `json:"new"`
@@ -63,8 +63,8 @@ type Prompts struct{ last map[string][]json.RawMessage }
 // Forget frees the messages of a file that has ended.
 func (p *Prompts) Forget(file string) { delete(p.last, file) }
 
-// promptKey precedes null for an omitted prompt. It occurs in no string: the quotes in a string are
-// escaped.
+// promptKey precedes null for an omitted prompt. It cannot occur in a string, because the quotes in
+// a string are escaped.
 const promptKey = `"prompt":`
 
 // Expand returns the complete line.
@@ -101,7 +101,8 @@ func (p *Prompts) Expand(k *Kept) ([]byte, error) {
 	return bytes.Replace(k.Line, []byte(promptKey+"null"), append([]byte(promptKey), whole...), 1), nil
 }
 
-// Bounds of a record rebuilt from a run log, in bytes: its prompts repeat messages.
+// These bounds, in bytes, apply to a record rebuilt from a run log, because its prompts repeat
+// messages.
 const (
 	maxRebuilt = 1 << 30
 	maxPrompt  = 64 << 20
@@ -150,10 +151,10 @@ var validFile = lazyregexp.New(`^(sub_[0-9]{4,9}/){0,32}(trajectory|events)\.jso
 // IsEmpty reports whether no line was kept.
 func (r *Rebuilt) IsEmpty() bool { return len(r.turns) == 0 }
 
-// HasUntil reports whether the record starts no later than with a turn.
+// HasUntil reports whether the record starts at or before the given turn.
 func (r *Rebuilt) HasUntil(turn int) bool { return !r.IsEmpty() && r.turns[0].number <= turn }
 
-// Until returns the record up to a turn.
+// Until returns the record up to the given turn.
 func (r *Rebuilt) Until(turn int) *Rebuilt {
 	n := slices.IndexFunc(r.turns, func(t rebuiltTurn) bool { return t.number > turn })
 	if n < 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 )
 
-// keep returns lines as recorded for a turn of a run log.
+// keep returns lines in the form in which a run log records them for a turn.
 func keep(t *testing.T, part int, lines ...trajectory.Kept) []byte {
 	t.Helper()
 	data, err := json.Marshal(trajectory.KeptTurn{Part: part, Lines: lines})
@@ -134,7 +134,7 @@ func TestARunLogCannotLeaveTheFolder(t *testing.T) {
 	}
 }
 
-// FuzzRebuilt: any run log is refused, or becomes lines of valid files.
+// FuzzRebuilt checks that any run log is refused, or becomes lines of valid files.
 func FuzzRebuilt(f *testing.F) {
 	f.Add([]byte(`{"lines":[{"file":"events.jsonl","opens":true,"line":{}}],"left_out":1}`),
 		[]byte(`{"part":1,"lines":[]}`))

@@ -41,7 +41,7 @@ type CallRecord struct {
 	Agent         string         `json:"agent,omitempty"`
 }
 
-// The files in the folder of a record.
+// These are the files in the folder of a record.
 const (
 	File       = "trajectory.jsonl" // one loop
 	EventsFile = "events.jsonl"     // the events of all loops, in the root's folder

@@ -1,6 +1,6 @@
 // Package aot runs WebAssembly compiled ahead of time, without cgo: machine code that scripts/wasm
-// generated with wasm2c and clang. It maps the code, enters it on a separate stack, and answers its
-// imports in Go.
+// generated with wasm2c and clang. It maps the code, enters it on a separate stack, and implements
+// its imports in Go.
 package aot
 
 import (
@@ -39,12 +39,12 @@ type Header struct {
 	// Size is the size of the code, in bytes; it is a whole number of pages.
 	Size     uint64
 	Segments []Segment
-	// Begin calls a function, Resume continues after an import, Start sets the globals.
+	// Begin calls a function, Resume continues after an import, and Start sets the globals.
 	Begin, Resume, Start uint64
-	// Trap is the trap for an access outside the memory, if the code relies on faults: see
-	// [Program.Reach]. With 0, the code checks each access.
+	// Trap is the number of the trap for an access outside the memory, if the code relies on
+	// faults: see [Program.Reach]. If Trap is 0, the code checks each access.
 	Trap uint64 `json:",omitempty"`
-	// Pages and Bytes are the fields that hold the size of the memory.
+	// Pages and Bytes are the addresses of the fields that contain the size of the memory.
 	Pages, Bytes uint64
 	Imports      []Signature
 	Exports      []Export
@@ -162,7 +162,7 @@ func (h *Header) isCode(address uint64) bool {
 // StateSize is the size of a guest's state, in bytes. The state ends where the memory begins.
 const StateSize = 4096
 
-// The layout of the state and of the context in it, as in scripts/wasm/aot/c/aot.h.
+// This is the layout of the state and of the context in it, as in scripts/wasm/aot/c/aot.h.
 const (
 	contextAt = 2048
 

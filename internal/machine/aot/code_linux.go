@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyCode copies code into its own memory mapping, which is never writable again.
+// copyCode copies code into its own memory mapping, which never becomes writable again.
 func copyCode(code []byte, segments []Segment) ([]byte, error) {
 	mapped, err := newCode(len(code))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 var accessName = regexp.MustCompile(`^[if](32|64)\.(load|store)(8|16|32)?(?:_[su])? \+(\d+)$`)
 
-// TestEachAccessEndsAtTheMemory tries each load and store at the last allowed address, and at all
-// kinds of addresses beyond, with the initial and the final size of the memory.
+// TestEachAccessEndsAtTheMemory tries each load and store at the last allowed address, and at
+// various addresses beyond it, with the initial and the final size of the memory.
 func TestEachAccessEndsAtTheMemory(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	accesses := 0
@@ -80,8 +80,8 @@ func addressesNear(size, offset, width uint64) map[uint64]bool {
 	return addresses
 }
 
-// TestRangesEndAtTheMemory fills and copies up to the end and beyond. A range that does not fit
-// changes nothing, and an empty one is allowed up to the end.
+// TestRangesEndAtTheMemory fills and copies up to the end of the memory and beyond. A range that
+// does not fit must change nothing, and an empty one is allowed up to the end.
 func TestRangesEndAtTheMemory(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	const size = wasmPage
@@ -133,8 +133,8 @@ func (h *hostile) checkFill(t *testing.T, to, n uint64) {
 	}
 }
 
-// TestIndirectCallsAreChecked calls each entry of the table with each of three types: empty
-// entries, entries of another type, and entries that do not exist.
+// TestIndirectCallsAreChecked checks calls of each entry of the table with each of three types:
+// empty entries, entries of another type, and entries that do not exist.
 func TestIndirectCallsAreChecked(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	const none, mismatch = TrapError(6), TrapError(10)
@@ -161,8 +161,8 @@ func TestIndirectCallsAreChecked(t *testing.T) {
 }
 
 // TestStackEnds recurses infinitely: directly, mutually, through the table, with and without work
-// after the call, with a large frame, and with a call of the host at each level. The guest traps,
-// and the next call has a complete stack.
+// after the call, with a large frame, and with a host call at each level. The guest must trap, and
+// the next call must have a complete stack.
 func TestStackEnds(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	h.host = func(h *hostile, _ int, _ []uint64) { h.told = h.told[:0] }

@@ -15,13 +15,13 @@ import (
 const (
 	// maxGuarded bounds the programs whose faults become traps.
 	maxGuarded = 64
-	// A span contains the page of the code, shifted, and below it the number of pages. maxCode
-	// fits.
+	// The upper bits of a span contain the first page of the code, the lower bits the number of
+	// pages, which is large enough for maxCode.
 	spanPages = 15
 	spanMask  = 1<<spanPages - 1
 )
 
-// More constants for the handler.
+// The handler also uses these constants.
 const (
 	stackMask    = stackSize - 1         //nolint:unused // used in assembly
 	afterContext = StateSize - contextAt //nolint:unused // used in assembly
@@ -29,8 +29,8 @@ const (
 )
 
 // guardedCode describes a program to the handler. One word holds both ends of the code, so the
-// handler never combines the beginning of one program with the end of another. The other word is
-// written before any guest of the program runs.
+// handler never combines the beginning of one program with the end of another. The trap's address
+// is written before any guest of the program runs.
 type guardedCode struct {
 	span uint64
 	trap uint64
@@ -126,7 +126,7 @@ var installHandler = sync.OnceValue(func() error {
 	return err
 })
 
-// The expected properties of a test fault, for testFault.
+// These are the properties of a test fault that testFault expects.
 var (
 	testAddress uintptr
 	testStack   uintptr //nolint:unused // touch stores its stack pointer here
@@ -141,10 +141,10 @@ func testHandler() uintptr
 // fault.
 func touch(address uintptr) bool
 
-// testFaults checks that a fault looks here as handleFault expects, before a guest relies on it. If
-// the kernel, or an emulation of it, stored an address elsewhere, Go's handler would receive a
-// guest's fault and end the process. For a moment, testFault is in front of Go's handler, whose
-// action is gos. Faults of other threads wait for that moment.
+// testFaults checks that a fault looks as handleFault expects on this system, before a guest relies
+// on faults. If the kernel, or an emulation of it, stored an address elsewhere, Go's handler would
+// receive a guest's fault and end the process. For a moment, testFault precedes Go's handler, whose
+// action is gos. Faults of other threads wait during that moment.
 func testFaults(gos action) error {
 	page, err := unix.Mmap(-1, 0, codePage, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -181,7 +181,7 @@ func (a *action) isGos() bool {
 }
 
 // Check returns an error if faults of the program's guests would not reach handleFault. No guest
-// may then run: its fault would end the process, or call a function that knows nothing of guests.
+// may then run: its fault would end the process, or call a handler that cannot handle guests.
 func (p *Program) Check() error {
 	if p.guardedAs == nil {
 		return nil

@@ -21,8 +21,8 @@ func loadGuarded(t *testing.T) *Program {
 }
 
 // TestOnlyFaultsOfGuestsAreTraps makes Go's own code fault: at nil, elsewhere, and in the address
-// space of a guest, even while the guest waits for the host. Go notices each fault, and the guest
-// continues.
+// space of a guest, even while the guest waits for the host. Go must receive each fault, and the
+// guest must continue.
 func TestOnlyFaultsOfGuestsAreTraps(t *testing.T) {
 	h := newHostile(t, loadGuarded(t))
 	other, err := unix.Mmap(-1, 0, codePage, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -83,7 +83,7 @@ func stealHandler(t *testing.T) (giveBack func()) {
 	}
 }
 
-// TestNoGuestRunsWithoutTheHandler: no guest begins until the handler is back.
+// TestNoGuestRunsWithoutTheHandler checks that no guest starts until the handler is restored.
 func TestNoGuestRunsWithoutTheHandler(t *testing.T) {
 	h := newHostile(t, loadGuarded(t))
 	giveBack := stealHandler(t)
@@ -102,8 +102,8 @@ func TestNoGuestRunsWithoutTheHandler(t *testing.T) {
 	}
 }
 
-// TestFaultsAreTested makes a fault look other than expected. That is an error, and does not end
-// the process.
+// TestFaultsAreTested makes a fault look unlike the expected one. This must return an error, and
+// not end the process.
 func TestFaultsAreTested(t *testing.T) {
 	loadGuarded(t)
 	ours, err := changeAction(nil)
@@ -131,8 +131,8 @@ func TestFaultsAreTested(t *testing.T) {
 	}
 }
 
-// TestManyPrograms loads as many programs as the handler can know, and makes a guest of each fault.
-// Closing programs makes room.
+// TestManyPrograms loads as many programs as the handler supports, and makes a guest of each
+// program fault. Closing programs must make room for others.
 func TestManyPrograms(t *testing.T) {
 	blob := mustRead(t, "testdata/hostile_amd64.blob")
 	var all []*Program
@@ -172,7 +172,7 @@ func TestManyPrograms(t *testing.T) {
 	}
 }
 
-// TestTheHandlerGoesBeforeGosOnly tries handlers that belong to others.
+// TestTheHandlerGoesBeforeGosOnly checks that handlers other than Go's are never replaced.
 func TestTheHandlerGoesBeforeGosOnly(t *testing.T) {
 	gos, err := changeAction(nil)
 	if err != nil {

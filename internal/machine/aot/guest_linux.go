@@ -15,18 +15,19 @@ import (
 // enter switches to the guest's stack, and returns when the guest leaves it.
 func enter(context unsafe.Pointer, target uintptr)
 
-// Codes of exits, above the numbers of imports.
+// These are codes of exits, above the numbers of imports.
 const (
 	trapped  = 1 << 32
 	grows    = 1 << 33
 	preempts = 1 << 34
 )
 
-// Host answers the calls of a guest.
+// Host implements the functions that a guest calls.
 type Host interface {
-	// Call answers the import with a number, counted from 0. The parameters are in the slots; the
-	// result goes into the first slot. Call may panic, which ends the guest's call with an error.
-	// If other code may have replaced the fault handler meanwhile, it should call [Program.Check].
+	// Call implements the import with the given number, counted from 0. The parameters are in the
+	// slots; the result goes into the first slot. Call may panic, which ends the guest's call with
+	// an error. If other code may have replaced the fault handler in the meantime, Call should call
+	// [Program.Check].
 	Call(number int, slots []uint64)
 	// Grow adds pages to the memory, or returns false if it cannot. The memory does not move.
 	Grow(pages uint64) bool
@@ -37,19 +38,19 @@ type Host interface {
 }
 
 // Guest is one instance of a program. Its state of StateSize bytes ends where its memory begins. It
-// does not support concurrent use. A stack is reserved for one call of it, until Close.
+// does not support concurrent use. A stack for one call is reserved until Close.
 //
 // Close it before its state or its memory is unmapped.
 type Guest struct {
 	program *Program
 	state   []byte
-	calls   atomic.Int32 // begun so far
+	calls   atomic.Int32 // calls begun
 }
 
-// NewGuest creates a guest over a state. size is the size of the memory in use, in bytes; it is a
-// whole number of WebAssembly pages. The memory must remain writable, and must begin where the
-// state ends. Accesses behind it, up to the program's [Program.Reach], must fault. Close the guest
-// when it is no longer needed.
+// NewGuest creates a guest with the given state. The parameter size is the size of the memory in
+// use, in bytes; it is a whole number of WebAssembly pages. The memory must remain writable, and
+// must begin where the state ends. Accesses beyond it, up to the program's [Program.Reach], must
+// fault. Close the guest when it is no longer needed.
 func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
 	if err := stacks().reserve(false); err != nil {
 		return nil, err
@@ -64,7 +65,8 @@ func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
 	return g, nil
 }
 
-// nobody is the host while a guest sets its globals: the guest must not call it then.
+// nobody is the host while a guest sets its globals: during that time, the guest must not call the
+// host.
 type nobody struct{}
 
 func (nobody) Call(int, []uint64) { panic(errors.New("a start that calls the host")) }
@@ -73,20 +75,20 @@ func (nobody) Preempt()           {}
 
 const wasmPage = 64 << 10
 
-// SetSize tells the guest the size of its memory.
+// SetSize sets the size of the memory that the guest uses, in bytes.
 func (g *Guest) SetSize(size uint64) {
 	*g.Field(g.program.header.Pages) = size / wasmPage
 	*g.Field(g.program.header.Bytes) = size
 }
 
 // Close ends the use of a guest; it must be called only once. It waits until nothing accesses the
-// guest's state any more. The caller keeps the state and the memory.
+// guest's state. The caller keeps the state and the memory.
 func (g *Guest) Close() {
 	watchdog.Unwatch(g.limitAddress())
 	stacks().release(false)
 }
 
-// watch registers the guest with the watchdog. The caller frees the stay.
+// watch registers the guest with the watchdog. The caller must free the stay.
 func (g *Guest) watch() (*watchdog.Stay, error) {
 	stay, err := watchdog.Take()
 	if err != nil {
@@ -105,8 +107,8 @@ func (g *Guest) watch() (*watchdog.Stay, error) {
 func (g *Guest) limitAddress() uintptr { return uintptr(unsafe.Pointer(g.context(stackLimit))) }
 
 // Fuel returns the guest's remaining fuel. The global "fuel" counts it, and each loop of a program
-// checks it. A guest that computes for more than 20 ms must leave, either at a loop as if the fuel
-// were exhausted, or through [Host.Preempt]. Neither changes the result of Fuel.
+// checks it. The watchdog makes a guest that computes for more than 20 ms leave, either at a loop
+// as if the fuel were exhausted, or through [Host.Preempt]. Neither changes the result of Fuel.
 func (g *Guest) Fuel() int64 { return watchdog.Fuel(int64(*g.Field(g.program.fuel))) }
 
 // SetFuel sets the guest's fuel, at most 2^61.
@@ -124,7 +126,7 @@ func (g *Guest) Field(offset uint64) *uint64 { return (*uint64)(unsafe.Pointer(&
 // context returns a pointer to a word of the context.
 func (g *Guest) context(offset uint64) *uint64 { return g.Field(contextAt + offset) }
 
-// Call is a call of an exported function. While an import of one call is being answered, other
+// Call is a call to an exported function. While an import of one call is being answered, other
 // calls of the guest may run, each on its own stack.
 type Call struct {
 	stack *stack
@@ -154,9 +156,9 @@ func (c *Call) ShrinkStack() int {
 	return depth
 }
 
-// Run calls a function with the parameters in the slots, where it leaves the result. It needs a host,
-// because even a short call may have to leave: see [Guest.Fuel]. After [ErrNoStack], the function has
-// not begun, and the guest is still usable.
+// Run calls a function with params, and stores the result in the first slot. It needs a host,
+// because even a short call may have to leave: see [Guest.Fuel]. After [ErrNoStack], the function
+// has not begun, and the guest is still usable.
 func (c *Call) Run(g *Guest, f Export, params []uint64, host Host) error {
 	return c.run(g, f.Address, params, host)
 }
@@ -225,7 +227,7 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	}
 }
 
-// grow answers memory.grow with the old size in pages, or -1.
+// grow implements memory.grow: it returns the old size in pages, or -1.
 func (g *Guest) grow(pages uint64, host Host) uint64 {
 	old := *g.Field(g.program.header.Pages)
 	if old+pages > 1<<16 || !host.Grow(pages) {
@@ -236,8 +238,8 @@ func (g *Guest) grow(pages uint64, host Host) uint64 {
 	return old
 }
 
-// answer makes the host answer an import. The parameters are copied, because other calls may use
-// the context meanwhile.
+// answer calls the host for an import. The parameters are copied, because other calls may use the
+// context meanwhile.
 func (c *Call) answer(g *Guest, number int, all []uint64, host Host) error {
 	own := c.slots[:max(len(g.program.header.Imports[number].Params), 1)]
 	copy(own, all)

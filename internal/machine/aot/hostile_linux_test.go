@@ -30,7 +30,7 @@ type hostile struct {
 	*Guest
 	program *Program
 	region  []byte
-	memory  []byte // up to the limit, or the memory in use if the rest must fault
+	memory  []byte // up to the limit, or only the memory in use if the rest must fault
 	told    [][]uint64
 	host    func(h *hostile, number int, slots []uint64)
 
@@ -78,7 +78,7 @@ func writeHostile(t *testing.T, dir string) (head, code []byte, file *os.File) {
 	return head, code, file
 }
 
-// TestCodeOfAFile runs code mapped from a file, and refuses a wrong size.
+// TestCodeOfAFile runs code mapped from a file, and checks that a wrong size is refused.
 func TestCodeOfAFile(t *testing.T) {
 	head, code, file := writeHostile(t, t.TempDir())
 	p, err := LoadFile(head, file, codePage, int64(len(code)))
@@ -153,7 +153,7 @@ func (h *hostile) admit(size uint64) bool {
 	return unix.Mprotect(part, unix.PROT_READ|unix.PROT_WRITE) == nil
 }
 
-// Call is the host of a guest: it records its arguments, or does what the test wants.
+// Call is the host of a guest: it records its arguments, or runs the test's function.
 func (h *hostile) Call(number int, slots []uint64) {
 	h.told = append(h.told, append([]uint64{uint64(number)}, slots...))
 	if h.host != nil {
@@ -181,7 +181,7 @@ func (h *hostile) run(name string, params ...uint64) (uint64, error) {
 	return stack[0], err
 }
 
-// oracle is the same guest running in wazero.
+// oracle is the same guest in wazero.
 type oracle struct {
 	module api.Module
 	told   [][]uint64
@@ -244,7 +244,7 @@ func trapOf(err error) string {
 	return line
 }
 
-// operands are the edge cases of each type.
+// operands contains the edge cases of each type.
 var operands = map[rune][]uint64{
 	'i': {
 		0, 1, 2, 7, 31, 32, 0x7fff, 0xffff, wasmPage - 8, wasmPage - 4, wasmPage - 2, wasmPage - 1, wasmPage,
@@ -350,7 +350,8 @@ func same(kind rune, a, b uint64) bool {
 	return a == b
 }
 
-// TestMemoryGrows grows the memory up to the limit. Accesses then reach as far as the memory.
+// TestMemoryGrows grows the memory up to the limit, and checks that accesses then reach the end of
+// the memory.
 func TestMemoryGrows(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	for pages := uint64(1); pages <= 8; pages++ {
@@ -379,7 +380,8 @@ func TestMemoryGrows(t *testing.T) {
 	}
 }
 
-// TestHostFunctionsPanic ends a call from inside the host. Other calls continue.
+// TestHostFunctionsPanic ends a call with a panic of the host, and checks that other calls
+// continue.
 func TestHostFunctionsPanic(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	failed := errors.New("failed")
@@ -395,7 +397,7 @@ func TestHostFunctionsPanic(t *testing.T) {
 	}
 }
 
-// TestCallsNest answers a call by calling the same guest again. Each call has its own stack.
+// TestCallsNest makes host functions call the same guest again. Each call must have its own stack.
 func TestCallsNest(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	h.host = func(h *hostile, _ int, slots []uint64) {
@@ -414,7 +416,7 @@ func TestCallsNest(t *testing.T) {
 }
 
 // TestNeighbours runs hostile and good guests side by side on many goroutines, while the garbage
-// collector works and Go's own faults and preemptions arrive. The good ones notice nothing.
+// collector works and Go's own faults and preemptions arrive. The good guests must be unaffected.
 func TestNeighbours(t *testing.T) {
 	p := loadHostile(t)
 	if err := pprof.StartCPUProfile(io.Discard); err != nil { // its signals hit guests, too
@@ -469,7 +471,8 @@ func TestNeighbours(t *testing.T) {
 	collector.Wait()
 }
 
-// TestDamagedBlobs changes the header of a blob. Load refuses it, or the code is never reached.
+// TestDamagedBlobs changes the header of a blob. Load must refuse the blob, or its code must never
+// be reached.
 func TestDamagedBlobs(t *testing.T) {
 	h, code, err := decode(mustRead(t, "testdata/hostile_"+runtime.GOARCH+".blob"))
 	if err != nil {
@@ -516,7 +519,7 @@ func mustRead(t *testing.T, path string) []byte {
 	return data
 }
 
-// BenchmarkHostCall measures a call of the host and its return.
+// BenchmarkHostCall measures a host call and its return.
 func BenchmarkHostCall(b *testing.B) {
 	h := newHostile(b, loadHostile(b))
 	h.host = func(*hostile, int, []uint64) {}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// checkProcessor returns an error if the processor lacks features that the code was compiled for:
-// x86-64-v2.
+// checkProcessor returns an error if the processor lacks a feature of x86-64-v2, for which the code
+// was compiled.
 func checkProcessor() error {
 	x := cpu.X86
 	if !x.HasSSE42 || !x.HasPOPCNT || !x.HasSSSE3 || !x.HasCX16 {

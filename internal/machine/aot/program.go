@@ -21,7 +21,7 @@ type Program struct {
 // ErrUnsupported is the error of Load on systems that cannot run machine code.
 var ErrUnsupported = errors.New("no code compiled ahead of time can run on this system")
 
-// ErrNoStack is the error of a guest or a call if the process has no stack left.
+// ErrNoStack is the error of a guest or a call if the process has run out of stacks.
 var ErrNoStack = errors.New("cannot reserve a stack")
 
 // Load maps the code of a blob, executable but not writable.
@@ -67,13 +67,13 @@ func newProgram(header Header, load func() ([]byte, error)) (p *Program, err err
 	return p, nil
 }
 
-// reach is the farthest that a 32-bit address plus a 32-bit offset can lead, including the widest
-// access.
+// reach is the number of bytes within reach of a 32-bit address plus a 32-bit offset, including the
+// widest access.
 const reach = 8<<30 + codePage
 
 // Reach returns how many bytes from the beginning of a guest's memory the code may access, in use
-// or not. All memory that is not in use must be reserved and inaccessible: the fault there is the
-// check. Reach is 0 for code that checks each access.
+// or not. All memory that is not in use must be reserved and inaccessible: its faults replace the
+// checks of accesses. Reach is 0 for code that checks each access.
 func (p *Program) Reach() uint64 {
 	if p.header.Trap == 0 {
 		return 0
@@ -84,7 +84,7 @@ func (p *Program) Reach() uint64 {
 // Imports returns the functions that the module imports. A guest calls them by index.
 func (p *Program) Imports() []Signature { return p.header.Imports }
 
-// Export finds a function of the module.
+// Export returns an exported function of the module.
 func (p *Program) Export(name string) (Export, bool) {
 	e, ok := p.exports[name]
 	return e, ok
@@ -102,7 +102,7 @@ func (p *Program) Parts() (head, code []byte, err error) {
 	return head, p.code, err
 }
 
-// Close unmaps the code. No guest may be running it.
+// Close unmaps the code. No guest of the program may be running.
 func (p *Program) Close() error {
 	if p.code == nil {
 		return nil
@@ -117,7 +117,7 @@ func (p *Program) Close() error {
 // access outside its memory. The guest is then unusable.
 type TrapError uint32
 
-// The traps of wasm2c, by number.
+// trapNames contains the traps of wasm2c, by number.
 var trapNames = [...]string{
 	1:  "out of bounds memory access",
 	2:  "integer overflow",

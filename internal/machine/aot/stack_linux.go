@@ -21,28 +21,30 @@ const (
 	// of the context. Each function that the guest can call checks the limit, so nothing should
 	// reach it.
 	stackGuard = 64 << 10
-	// stackFrame bounds the frame of a function: see scripts/wasm/aot.sh. So a call that goes
-	// deeper leaves a return address in each part of this size.
+	// stackFrame bounds the frame of a function: see scripts/wasm/aot.sh. So a deep call leaves a
+	// return address in each part of this size.
 	stackFrame = 64 << 10
 	// stackMargin is for the frames of functions that do not check the limit, and for the one
 	// frame that does.
 	stackMargin = 2 * stackFrame
-	// stackKept is the memory that an idle stack keeps, in bytes. Most snippets need less.
+	// stackKept is the memory that an idle stack keeps, in bytes. Most snippets need less than
+	// this.
 	stackKept = 256 << 10
-	// stackWaiting is the memory that a waiting call keeps below its own, in bytes.
+	// stackWaiting is the unused memory that a waiting call keeps below its frames, in bytes.
 	stackWaiting = 128 << 10
-	// idleStacks bounds the idle stacks with memory, and approximately those without.
+	// idleStacks bounds the number of idle stacks with memory, and approximately the number of
+	// those without.
 	idleStacks = 64
 
 	// blockStacks is the number of stacks in one block.
 	blockStacks = 16
 	// stackMaps are the memory maps of a stack in a block: its guard, and the rest up to the next
-	// guard. A block has one more.
+	// guard. A block has one more map.
 	stackMaps = 2
 	blockMaps = blockStacks*stackMaps + 1
 )
 
-// stack is the machine stack of one call. An idle guest has none.
+// stack is the machine stack of one call. An idle guest has no stack.
 type stack struct {
 	region []byte // address space
 	home   *block
@@ -70,8 +72,8 @@ type arena struct {
 	warm     int
 }
 
-// stacks are the stacks of this process. Half of its memory maps are left to the guests and to
-// their own stacks.
+// stacks returns the stacks of this process. The stacks of calls use at most half of its memory
+// maps; the rest is for the guests and their own stacks.
 var stacks = sync.OnceValue(func() *arena {
 	budget := mapbudget.Process()
 	return &arena{budget: budget, mostCalls: budget.Limit() / 2 / stackMaps}
@@ -234,7 +236,7 @@ func (s *stack) limit() uintptr { return uintptr(s.at(stackGuard + stackMargin))
 // drop frees the memory up to an offset. The kernel refuses only memory that was never mapped.
 func (s *stack) drop(end uintptr) { _ = unix.Madvise(s.region[stackGuard:end], unix.MADV_DONTNEED) }
 
-// shrink frees the memory far below the stack pointer, if the call has ever been that deep.
+// shrink frees the memory far below the stack pointer, if the call has used it.
 func (s *stack) shrink(sp uintptr) {
 	low := (sp - uintptr(s.at(0))) &^ (codePage - 1)
 	if low < stackGuard+stackWaiting+stackFrame {

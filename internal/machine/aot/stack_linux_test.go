@@ -125,7 +125,7 @@ func TestStacksAreRefusedBeforeTheKernelRefuses(t *testing.T) {
 	}
 }
 
-// TestIdleStacksReturn uses a thousand stacks, few of which stay mapped.
+// TestIdleStacksReturn uses a thousand stacks, and checks that few remain mapped.
 func TestIdleStacksReturn(t *testing.T) {
 	a := newArena(t, 10_000, 1000)
 	var all []*stack
@@ -153,7 +153,8 @@ func TestIdleStacksReturn(t *testing.T) {
 	}
 }
 
-// TestAWaitingCallKeepsLittleOfItsStack goes deep and returns, in steps as large as a frame can be.
+// TestAWaitingCallKeepsLittleOfItsStack uses much of a stack, in steps of the largest frame, and
+// checks which part remains after a return.
 func TestAWaitingCallKeepsLittleOfItsStack(t *testing.T) {
 	a := newArena(t, 1000, 10)
 	s := a.take(t)
@@ -222,7 +223,8 @@ func TestStacksOfManyGoroutines(t *testing.T) {
 	}
 }
 
-// TestACallWithoutAStackHasNotBegun calls a guest in a process that cannot have any more stacks.
+// TestACallWithoutAStackHasNotBegun checks that a guest is not called if the process has run out of
+// stacks, and is usable later.
 func TestACallWithoutAStackHasNotBegun(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	a := stacks()

@@ -22,7 +22,7 @@ func treeParams(depth uint64) []uint64 {
 	}
 }
 
-// Preempt counts, and does what the test wants.
+// Preempt counts its calls, and runs the test's function.
 func (h *hostile) Preempt() {
 	h.preempts++
 	if h.preempt != nil {
@@ -30,8 +30,8 @@ func (h *hostile) Preempt() {
 	}
 }
 
-// TestAPreemptedGuestGoesOn: everything that a function keeps in registers is restored. The guest
-// leaves whenever a function begins, as if the watchdog looked all the time.
+// TestAPreemptedGuestGoesOn checks that preemption restores everything that a function keeps in
+// registers. The guest leaves whenever a function begins, as if the watchdog checked continuously.
 func TestAPreemptedGuestGoesOn(t *testing.T) {
 	h, theirs := newHostile(t, loadHostile(t)), newOracle(t)
 	for depth := uint64(1); h.preempts < 1000; depth = depth%18 + 1 {
@@ -47,7 +47,7 @@ func TestAPreemptedGuestGoesOn(t *testing.T) {
 	}
 }
 
-// runPoked is like run, while another thread takes away the guest's stack again and again.
+// runPoked is like run, while another thread repeatedly takes away the guest's stack.
 func (h *hostile) runPoked(name string, params ...uint64) (uint64, error) {
 	limit := h.context(stackLimit)
 	var isOver atomic.Bool
@@ -65,8 +65,8 @@ func (h *hostile) runPoked(name string, params ...uint64) (uint64, error) {
 // errEnough ends a guest.
 var errEnough = errors.New("it has computed enough")
 
-// TestNoGuestKeepsGoWaiting: the guest computes for a thousand years without consuming fuel. Each
-// garbage collection waits until it leaves.
+// TestNoGuestKeepsGoWaiting runs a guest that would compute for a thousand years without consuming
+// fuel. Each garbage collection waits until the guest leaves.
 func TestNoGuestKeepsGoWaiting(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	var isOver atomic.Bool
@@ -90,8 +90,8 @@ func TestNoGuestKeepsGoWaiting(t *testing.T) {
 	}
 }
 
-// TestTheWatchdogMakesALoopYield gives the loop fuel for a thousand years. The count of burnt fuel
-// is exact.
+// TestTheWatchdogMakesALoopYield runs a loop with fuel for a thousand years, and checks that the
+// count of used fuel is exact.
 func TestTheWatchdogMakesALoopYield(t *testing.T) {
 	const fuel = 1 << 60
 	h := newHostile(t, loadHostile(t))
@@ -115,7 +115,8 @@ func TestTheWatchdogMakesALoopYield(t *testing.T) {
 	}
 }
 
-// TestTheWatchdogSeesManyGuests: each is idle, computes, or is freed at any time.
+// TestTheWatchdogSeesManyGuests watches many guests: at any time, each is idle, computes, or is
+// freed.
 func TestTheWatchdogSeesManyGuests(t *testing.T) {
 	p := loadHostile(t)
 	var group sync.WaitGroup
@@ -135,7 +136,7 @@ func TestTheWatchdogSeesManyGuests(t *testing.T) {
 }
 
 // BenchmarkStopTheWorld stops all goroutines while 32 guests compute without consuming fuel, so
-// each leaves only when the watchdog makes it. worst-ms is the longest wait.
+// each leaves only when the watchdog forces it to. The metric worst-ms is the longest wait.
 func BenchmarkStopTheWorld(b *testing.B) {
 	p := loadHostile(b)
 	var isOver atomic.Bool

@@ -19,8 +19,8 @@ type Artefact struct {
 	CompressedSHA256 string `json:"compressed_sha256"`
 }
 
-// Compress compresses as tightly as the library can, in one thread: dividing the work among threads
-// could affect the result.
+// Compress compresses data as tightly as the library can, in one thread: dividing the work among
+// threads could affect the result.
 func Compress(file string, data []byte) (Artefact, []byte, error) {
 	enc, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.SpeedBestCompression),
@@ -55,18 +55,18 @@ func (a Artefact) Check(compressed []byte) error {
 	return err
 }
 
-// slack is the room after the content with which the library copies in blocks of 16 bytes. Without
-// it, unpacking takes half as long again.
+// slack is the room after the content that lets the library copy in blocks of 16 bytes. Without it,
+// unpacking takes 50% longer.
 const slack = 16
 
-// Decompress decompresses the bytes of an artefact's file. It returns an error if the result
-// does not have the size of the manifest, and allocates little more than that size.
+// Decompress decompresses the bytes of an artefact's file. It returns an error if the result does
+// not have the size given in the manifest, and allocates little more than that size.
 func (a Artefact) Decompress(compressed []byte) ([]byte, error) {
 	return a.decompress(compressed, make([]byte, 0, a.Size+slack))
 }
 
-// DecompressInto is like Decompress, into zeroed memory with room for the content. What follows the
-// content stays zero.
+// DecompressInto is like Decompress, into zeroed memory with room for the content. The bytes after
+// the content remain zero.
 func (a Artefact) DecompressInto(memory, compressed []byte) error {
 	if len(memory) < a.Size {
 		return fmt.Errorf("%s has %d bytes, more than %d", a.File, a.Size, len(memory))

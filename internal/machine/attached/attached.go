@@ -1,6 +1,6 @@
 // Package attached reads parts that were appended to this program's own file after it was built.
 // Each part begins at a page, so it can be mapped directly. A program without parts, such as one
-// built by `go install`, works as well, and prepares them instead.
+// built by `go install`, prepares their contents itself.
 package attached
 
 import (
@@ -65,7 +65,7 @@ type source struct {
 	open  func() (*os.File, error)
 }
 
-// own is this program, or the file set by Use.
+// own returns this program, or the file set by Use.
 func own() source {
 	if given.open != nil {
 		return given
@@ -73,7 +73,7 @@ func own() source {
 	return program()
 }
 
-// program is this program; it has no parts if none were appended or they are unreadable.
+// program returns this program, without parts if none were appended or they are unreadable.
 var program = sync.OnceValue(func() source {
 	own := source{open: func() (*os.File, error) { return os.Open(ownPath) }}
 	file, err := own.open()
@@ -91,8 +91,8 @@ var program = sync.OnceValue(func() source {
 var given source
 
 // Use reads the parts from a file instead of the program's own. It is for a process that cannot
-// open its own file. Call it before anything looks for a part. open returns additional descriptors
-// of the file.
+// open its own file. Call it before anything looks for a part. The function open returns additional
+// descriptors of the file.
 func Use(file *os.File, open func() (*os.File, error)) (err error) {
 	given = source{open: open}
 
@@ -142,7 +142,7 @@ func Read(file *os.File) ([]Part, error) {
 	return parts, nil
 }
 
-// The names of rlm's parts.
+// These are the names of rlm's parts.
 const (
 	CodePart  = "code"  // the machine code of package cpython
 	ImagePart = "image" // the prepared image of tier wasm
@@ -206,7 +206,7 @@ func Write(to io.Writer, program *os.File, parts ...New) error {
 }
 
 // sizeAlone returns the size of a program in bytes without its parts, and without the padding
-// before them if that is known.
+// before them if its size is known.
 func sizeAlone(program *os.File) (int64, error) {
 	parts, err := Read(program)
 	if err != nil {

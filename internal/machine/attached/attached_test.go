@@ -65,7 +65,8 @@ func TestAProgramWithoutParts(t *testing.T) {
 	}
 }
 
-// FuzzRead changes tables. The parts that Read accepts are within the file, in order.
+// FuzzRead changes tables, and checks that the parts that Read accepts are within the file and in
+// order.
 func FuzzRead(f *testing.F) {
 	for _, table := range []string{
 		`[]`, `[{"Name":"a","Offset":4096,"Size":9}]`, `[{"Offset":-4096,"Size":1}]`, `[{"Offset":1}]`,

@@ -1,6 +1,6 @@
 // Package codecache caches compiled WebAssembly, and memory prepared with it, between processes.
-// The code is executed, so a cache belongs to one user: no other user can have written to it, and
-// each file has tags that only this user's programs can make.
+// The code is executed, so a cache belongs to one user: no other user may write to it, and each
+// file has tags that only this user's programs can create.
 package codecache
 
 import (
@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// The folders in the cache directory.
+// These are the folders in the cache directory.
 const (
 	// CodeDir contains machine code.
 	CodeDir = "code"
@@ -29,7 +29,7 @@ type Cache struct {
 }
 
 // Open checks a cache directory and reads its key. If the cache is incomplete, Open first waits
-// until no other process is preparing, and makes others wait until release.
+// until no other process is preparing it, and makes others wait until release.
 func Open(
 	ctx context.Context, dir string, log *slog.Logger, isComplete func(*Cache) bool,
 ) (c *Cache, release func(), err error) {
@@ -91,7 +91,7 @@ func Check(dir string) error {
 }
 
 // Find returns the directory for a setting: "none" means no directory, and an empty setting means
-// rlm's directory in the user's cache, which Find checks.
+// rlm's directory in the user's cache directory, which Find checks.
 func Find(setting string) (string, error) {
 	switch setting {
 	case "none":
@@ -108,7 +108,7 @@ func Find(setting string) (string, error) {
 }
 
 // Choose is like Find, for a program that works without a cache: if the default directory is
-// unusable, Choose logs that and returns "none". A directory named by the caller must work.
+// unusable, Choose logs that and returns "none". A directory named by the caller must be usable.
 func Choose(setting string, log *slog.Logger) (string, error) {
 	dir, err := Find(setting)
 	if err != nil && setting == "" {
@@ -128,8 +128,8 @@ func (c *Cache) Has(path string) bool {
 	return err == nil
 }
 
-// Fetch calls use with a file of the cache, and reports whether that succeeded. A file that differs
-// from what Store wrote counts as missing. An empty key matches any.
+// Fetch calls use with a cache file, and reports whether that succeeded. A file that differs from
+// what Store wrote is treated as missing. An empty key matches any key.
 func (c *Cache) Fetch(path, key string, use func(*File) error) bool {
 	if c.seal == nil {
 		return false

@@ -126,7 +126,7 @@ func (m Module) read() (module, hollow []byte, err error) {
 	return module, hollow, err
 }
 
-// compileAside compiles a module only for the file that wazero writes.
+// compileAside compiles a module only to make wazero write its file.
 func compileAside(ctx context.Context, r wazero.Runtime, module []byte) error {
 	compiled, err := r.CompileModule(ctx, module)
 	if err != nil {
@@ -136,7 +136,7 @@ func compileAside(ctx context.Context, r wazero.Runtime, module []byte) error {
 }
 
 // desk is a private folder in which wazero reads and writes compiled code. wazero opens its files
-// by name and trusts them. So it never sees the cache, only a verified copy of the code.
+// by name and trusts them. So it never accesses the cache, only a verified copy of the code.
 type desk struct {
 	dir      string
 	cache    wazero.CompilationCache
@@ -180,7 +180,7 @@ func (c *Cache) newDesk() *desk {
 	return d
 }
 
-// onlyEntry returns the path of the only entry of a folder.
+// onlyEntry returns the path of the only entry in a folder.
 func onlyEntry(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
@@ -206,8 +206,8 @@ func (d *desk) codeKey(module string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// nameEmpty returns the name that wazero gives to the code of an empty module, which depends on
-// the features of the processor, and on nothing else that differs between machines.
+// nameEmpty returns the name that wazero gives to the code of an empty module, which depends on the
+// processor's features, but on nothing else that differs between machines.
 func (d *desk) nameEmpty() (string, error) {
 	ctx := context.Background()
 	config := wazero.NewRuntimeConfigCompiler().WithDebugInfoEnabled(false).WithCompilationCache(d.cache)
@@ -346,7 +346,7 @@ func (c *Cache) keep(ctx context.Context, d *desk, key string, hollow []byte, r 
 // newPrefix is the prefix of the names of unfinished files.
 const newPrefix = "new-"
 
-// deskAge is the age from which a desk counts as left behind by a killed process.
+// deskAge is the age from which a desk is considered left behind by a killed process.
 const deskAge = time.Hour
 
 // sweep removes the desks and the unfinished files of killed processes.
@@ -358,7 +358,7 @@ func (c *Cache) sweep() {
 		}
 	}
 
-	// The folder may be one that the user has for other things, too.
+	// The user may also use the folder for other purposes.
 	for _, dir := range []string{CodeDir, ImageDir} {
 		files, _ := filepath.Glob(filepath.Join(c.Dir, dir, newPrefix+"*"))
 		for _, file := range files {

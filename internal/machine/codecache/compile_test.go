@@ -41,8 +41,8 @@ func compiled(t *testing.T, dir string) (isNew bool, logged string) {
 	return isNew, log.String()
 }
 
-// TestPlantedCode adds code to the cache that was never compiled. wazero never sees it, unless it
-// has tags that only the cache's user can make. That is the control.
+// TestPlantedCode adds code to the cache that was never compiled. wazero must not receive it. In
+// the control, the code has tags that only the cache's user can create.
 func TestPlantedCode(t *testing.T) {
 	const refused = "cannot use the cached code"
 	dir := t.TempDir()
@@ -90,7 +90,7 @@ func TestPlantedCode(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesFoldersOfTheUser: the cache may be in a folder that also contains other files.
+// TestSweepLeavesFoldersOfTheUser checks that a sweep keeps other files in the cache's folder.
 func TestSweepLeavesFoldersOfTheUser(t *testing.T) {
 	dir := t.TempDir()
 	long := time.Now().Add(-2 * deskAge)

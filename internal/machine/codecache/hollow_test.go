@@ -13,7 +13,7 @@ import (
 // answer is a module with a function f that returns 42.
 var answer = []byte("\x00asm\x01\x00\x00\x00" +
 	"\x01\x05\x01\x60\x00\x01\x7f" + // one type: no parameters, an i32
-	"\x03\x02\x01\x00" + // one function of it
+	"\x03\x02\x01\x00" + // one function of this type
 	"\x07\x05\x01\x01f\x00\x00" + // exported
 	"\x0a\x06\x01\x04\x00\x41\x2a\x0b") // i32.const 42
 

@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/filelock"
 )
 
-// The longest wait for another process that is preparing, and the pause between two checks. After
-// that, both processes prepare, which does no harm.
+// These are the longest wait for another process that is preparing, and the pause between two
+// checks. After the longest wait, both processes prepare, which does no harm.
 const (
 	lockWait = time.Minute
 	lockLook = 20 * time.Millisecond

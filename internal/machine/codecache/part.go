@@ -12,9 +12,9 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/attached"
 )
 
-// partAbout describes code that was appended to a program: the content of a file of the cache,
-// compressed. Two checksums find damage: wazero's of the code, and the compression's. Changing the
-// code takes the right to change the program itself.
+// partAbout describes code that was appended to a program: the compressed content of a cache file.
+// Two checksums detect damage: wazero's checksum of the code, and the compression's. Changing the
+// code requires the right to change the program itself.
 type partAbout struct {
 	Key     string
 	Name    string
@@ -25,8 +25,8 @@ type partAbout struct {
 // partName names the part with the code of a module.
 func partName(id string) string { return "module " + id }
 
-// Part returns the code of a module, which Compile has cached, as a part of a program. It works
-// with this version of wazero, on processors with the same features as this one.
+// Part returns the code of a module, which Compile has cached, as a part of a program. The part
+// works with this version of wazero, on processors with the same features as this one.
 func (c *Cache) Part(id string) (attached.New, error) {
 	if c.seal == nil {
 		return attached.New{}, errNoCache

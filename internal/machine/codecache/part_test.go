@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// attachParts writes a program with the code of seven as three modules, of which one is intact,
-// and makes it the program of this process.
+// attachParts writes a program with the code of seven as three modules, one of them intact, and
+// makes it the program of this process.
 func attachParts(dir string) error {
 	var parts []attached.New
 	for _, id := range []string{"intact", "damaged", "foreign", "empty handed"} {

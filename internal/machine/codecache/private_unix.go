@@ -39,7 +39,7 @@ func checkPrivate(dir string) error {
 	return nil
 }
 
-// checkTree checks everything in a folder of the cache.
+// checkTree checks everything in one of the cache's folders.
 func checkTree(dir, folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +89,7 @@ func checkParents(dir, path string) error {
 const reasonWritable = "is writable by other users"
 
 // distrust returns the reason why other users may have changed a file or folder, or an empty string
-// if only this user and root could.
+// if only this user and root may write to it.
 func distrust(info fs.FileInfo) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -102,7 +102,7 @@ func distrust(info fs.FileInfo) string {
 }
 
 // isOfOwnGroup reports whether only the process's own group may write to a folder of its user. On
-// many systems each user has a private group, and home folders are writable for it.
+// many systems, each user has a private group that may write to the user's home folder.
 func isOfOwnGroup(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode().Perm()&0o002 == 0 && int(stat.Gid) == os.Getegid()
@@ -112,8 +112,8 @@ func isOfOwnGroup(info fs.FileInfo) bool {
 // of a FIFO.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// distrustKey returns the reason why other users may know a key, or an empty string if only this
-// user and root can.
+// distrustKey returns the reason why other users may have read a key, or an empty string if only
+// this user and root can read it.
 func distrustKey(f *os.File) string {
 	info, err := f.Stat()
 	if err != nil {

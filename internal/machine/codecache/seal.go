@@ -20,10 +20,10 @@ import (
 	"sync/atomic"
 )
 
-// A file of the cache consists of a nonce, the tag of the head, the length of the head, the head,
-// zeros up to a page, and the data in chunks, whose tags are in the head. So the data can be
-// mapped. A tag is a GMAC under the cache's key: AES-GCM without a plaintext. The last bytes of the
-// nonce count the tags of a file.
+// A cache file consists of a nonce, the tag of the head, the length of the head, the head, zeros up
+// to a page, and the data in chunks, whose tags are in the head. The zeros align the data so that
+// it can be mapped. A tag is a GMAC under the cache's key: AES-GCM without a plaintext. The last
+// bytes of the nonce count the tags of a file.
 const (
 	nonceSize  = 8
 	tagSize    = 16
@@ -39,14 +39,14 @@ const (
 	keySize = 32
 )
 
-// seal makes and checks the tags of one cache directory. A file that another user added, that a
+// seal creates and checks the tags of one cache directory. A file that another user added, that a
 // crash truncated, or that the disk damaged has no valid tags. The user's own programs can read the
-// key.
+// key, so they can create tags.
 type seal struct{ aead cipher.AEAD }
 
-// Head describes a file of the cache.
+// Head describes a cache file.
 type Head struct {
-	// Key identifies the content of the file, and the program version it is for.
+	// Key identifies the content of the file, and the program version that it is for.
 	Key string
 	// Name is the name of wazero's file. Hollow is the length in bytes of the hollow module before
 	// the code. Both are set only for code.
@@ -59,7 +59,7 @@ type Head struct {
 	Tags   []byte
 }
 
-// File is an open file of the cache with a verified head.
+// File is an open cache file with a verified head.
 type File struct {
 	Head  Head
 	seal  *seal
@@ -147,7 +147,7 @@ func (s *seal) tag(to, nonce []byte, part int, data []byte) []byte {
 
 var errChanged = errors.New("it is not what rlm has written")
 
-// open opens a file of the cache and verifies its head.
+// open opens a cache file and verifies its head.
 func (s *seal) open(path, key string) (*File, error) {
 	f, err := openRegular(path)
 	if err != nil {
@@ -271,7 +271,7 @@ func (c *File) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// write creates a file of the cache. Readers see the whole file or none.
+// write creates a cache file atomically: readers find the whole file or none.
 func (s *seal) write(path string, head Head, data []byte) error {
 	nonce := make([]byte, nonceSize)
 	_, _ = rand.Read(nonce) // it never fails

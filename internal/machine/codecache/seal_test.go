@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sealed writes a file of a cache and returns its bytes.
+// sealed writes a cache file and returns its bytes.
 func sealed(t *testing.T, s *seal, path, key string, data []byte) []byte {
 	t.Helper()
 	if err := s.write(path, Head{Key: key}, data); err != nil {
@@ -23,7 +23,7 @@ func sealed(t *testing.T, s *seal, path, key string, data []byte) []byte {
 	return whole
 }
 
-// unsealed returns the data that passes open and WriteTo.
+// unsealed returns the data after open and WriteTo have verified it.
 func unsealed(s *seal, path, key string) ([]byte, error) {
 	c, err := s.open(path, key)
 	if err != nil {
@@ -49,8 +49,8 @@ func testSeal(t *testing.T, dir string) *seal {
 	return s
 }
 
-// TestOnlyWhatWasWrittenIsRead changes each part of a file of the cache. The output is always a
-// prefix of the original data.
+// TestOnlyWhatWasWrittenIsRead changes each part of a cache file, and checks that the output is
+// always a prefix of the original data.
 func TestOnlyWhatWasWrittenIsRead(t *testing.T) {
 	dir := t.TempDir()
 	path, key := filepath.Join(dir, "file"), "this version"
@@ -100,7 +100,7 @@ func TestOnlyWhatWasWrittenIsRead(t *testing.T) {
 	}
 }
 
-// TestMappedDataIsVerified changes each chunk of mapped data.
+// TestMappedDataIsVerified changes each chunk of mapped data, and checks that Verify fails.
 func TestMappedDataIsVerified(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	s := testSeal(t, t.TempDir())

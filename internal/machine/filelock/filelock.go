@@ -1,5 +1,5 @@
-// Package filelock locks files between processes. When a process ends, in whatever way, its locks
-// are released.
+// Package filelock locks files between processes. When a process ends, for whatever reason, its
+// locks are released.
 package filelock
 
 import (
@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Callers of IsHeld hold the lock for some microseconds. Try retries this often to outlast them.
+// Callers of IsHeld hold the lock for some microseconds. Try retries up to maxWaits times to
+// outlast them.
 const (
 	maxWaits = 1_000
 	wait     = time.Millisecond
@@ -43,7 +44,7 @@ func Alone(f *os.File) (bool, error) { return try(f, false) }
 // Closing the file unlocks it.
 func Share(f *os.File) (bool, error) { return try(f, true) }
 
-// IsHeld reports whether another open file holds the lock. It does not disturb calls of Try or
+// IsHeld reports whether another open file holds the lock. It does not disturb calls to Try or
 // IsHeld elsewhere, provided that the file is closed soon.
 func IsHeld(f *os.File) (bool, error) {
 	free, err := try(f, true)

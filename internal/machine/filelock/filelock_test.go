@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// openLock opens a lock once more.
+// openLock opens a lock file again.
 func openLock(t *testing.T, name string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -37,14 +37,14 @@ func TestALockHasOneHolder(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // callers of IsHeld do not see each other
+	for range 2 { // callers of IsHeld do not affect each other
 		held, err = IsHeld(openLock(t, name))
 		wants(t, "it is held at the end", held, err, false)
 	}
 }
 
-// TestAskingForTheHolderDisturbsNoTaker: one goroutine keeps asking who holds the lock, while
-// another takes it.
+// TestAskingForTheHolderDisturbsNoTaker checks that Try succeeds while another goroutine calls
+// IsHeld repeatedly.
 func TestAskingForTheHolderDisturbsNoTaker(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	asked, stop, stopped := make(chan struct{}), make(chan struct{}), make(chan struct{})

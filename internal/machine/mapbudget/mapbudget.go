@@ -20,8 +20,8 @@ type Budget struct {
 }
 
 // spare is the divisor for the part of the process's maps that is withheld from sandboxes: for Go's
-// heap, files, and libraries of the host. By default, that is 4095 maps; a busy process has a few
-// hundred.
+// heap, files, and libraries of the host. By default, that is 4095 maps; a busy process uses a few
+// hundred of them.
 const spare = 16
 
 // New returns a budget for a process that may have maximum maps.

@@ -25,7 +25,7 @@ type Run struct{ Start, End uint64 }
 var table = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/pagemap") })
 
 // cannotScan is set if the kernel is older than Linux 6.7, or if a jail would kill the process for
-// trying.
+// the attempt.
 var cannotScan atomic.Bool
 
 // Keep opens the table for a process that is about to lock itself down, and could not open it
@@ -80,7 +80,7 @@ type scanRequest struct {
 
 type region struct{ start, end, kinds uint64 }
 
-// The request, and the kinds of pages: see linux/fs.h.
+// These are the request, and the kinds of pages: see linux/fs.h.
 const (
 	pagemapScan = 0xc0606610
 	isFile      = 1 << 2
@@ -88,7 +88,7 @@ const (
 	isSwapped   = 1 << 4
 )
 
-// scan makes the kernel look for pages, and lists those that belong to no file. Kernels without
+// scan makes the kernel search for pages, and lists those that belong to no file. Kernels without
 // support return ENOTTY.
 func scan(file *os.File, memory []byte, request scanRequest) (runs []Run, err error) {
 	base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(memory))))

@@ -8,11 +8,12 @@ import "sync/atomic"
 const (
 	// Least is the size of memory, in bytes, below which Begin gains nothing and does nothing.
 	Least = 4 << 20
-	// step is the size provided between two checks whether Begin's goroutine should end, in bytes.
+	// step is the number of bytes provided between two checks of whether Begin's goroutine should
+	// end.
 	step = 256 << 10
 )
 
-// Begin provides memory in the background. The memory must stay mapped until end has returned.
+// Begin provides memory in the background. The memory must remain mapped until end has returned.
 func Begin(memory []byte) (end func()) {
 	if len(memory) < Least {
 		return func() {}

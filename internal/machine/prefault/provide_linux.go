@@ -7,7 +7,7 @@ import (
 )
 
 // provide makes the kernel provide the whole pages of memory, and reports whether it did. Kernels
-// before 5.14 cannot.
+// before 5.14 do not support this.
 func provide(memory []byte) bool {
 	const page = 4096
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(memory))) & (page - 1))

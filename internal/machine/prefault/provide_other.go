@@ -2,5 +2,5 @@
 
 package prefault
 
-// provide returns false: this system provides no pages ahead.
+// provide returns false: this system cannot provide pages in advance.
 func provide([]byte) bool { return false }

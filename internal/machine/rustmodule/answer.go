@@ -46,7 +46,7 @@ func (a *Answer) Count(most uint64) uint64 {
 	return n
 }
 
-// Text reads a length and a UTF-8 text, whose length in bytes must not exceed most.
+// Text reads a length and a UTF-8 string, whose length in bytes must not exceed most.
 func (a *Answer) Text(most uint64) string {
 	length := a.Count(most)
 	text := string(a.data[:length])
@@ -60,7 +60,7 @@ func (a *Answer) Text(most uint64) string {
 // HasFailed reports whether anything could not be decoded.
 func (a *Answer) HasFailed() bool { return a.failed }
 
-// End returns [ErrMalformed] if anything could not be decoded, or if data is left.
+// End returns [ErrMalformed] if anything could not be decoded, or if data remains.
 func (a *Answer) End() error {
 	if a.failed || len(a.data) > 0 {
 		return ErrMalformed

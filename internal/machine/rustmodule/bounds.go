@@ -6,12 +6,12 @@ import "math"
 type Bounds struct {
 	// MaxUnpacked bounds the bytes unpacked from a file, and written.
 	MaxUnpacked int64
-	// MaxRatio bounds the same as a multiple of the file's size. It also bounds the memory. Small
-	// files are allowed more: see Unpacked and Memory.
+	// MaxRatio bounds the same bytes as a multiple of the file's size. It also bounds the memory.
+	// Small files are allowed more: see Unpacked and Memory.
 	MaxRatio int64
 }
 
-// The cost that any file is allowed, and the cost that none may exceed, in bytes.
+// These are the cost that any file is allowed, and the cost that no file may exceed, in bytes.
 const (
 	anyUnpacked = 64 << 20
 	anyMemory   = 256 << 20

@@ -13,7 +13,8 @@ import (
 const startTime = 2 * time.Minute
 
 // Engine runs calls of a module that hostile files may compromise: each call has a separate
-// instance. All engines of a process together run as many calls at once as there are processors.
+// instance. All engines of a process together run as many calls concurrently as there are
+// processors.
 type Engine struct {
 	Files Files
 	// Name is the subject of progress messages, such as "the reader of documents".
@@ -25,8 +26,8 @@ type Engine struct {
 
 // Start configures how a module is prepared.
 type Start struct {
-	// CacheDir is the folder of compiled code, or empty for none. The first call of a process
-	// decides.
+	// CacheDir is the folder of compiled code, or empty for none. The value in a process's first
+	// call applies to all calls.
 	CacheDir string
 	// Progress, if set, is called before work that takes seconds.
 	Progress func(what string)

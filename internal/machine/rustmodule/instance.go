@@ -60,7 +60,7 @@ type Instance struct {
 	fuel   watchwazero.Fuel
 	noise  noise
 
-	// Of the current call:
+	// The following fields describe the current call:
 	job      Job
 	ctx      context.Context
 	deadline time.Time
@@ -68,7 +68,7 @@ type Instance struct {
 	stopped  error  // why the host ended the call
 }
 
-// Job is one call of a module.
+// Job describes one call of a module.
 type Job struct {
 	Operation uint32
 	Request   []byte
@@ -106,7 +106,7 @@ type allocator struct{ memory Memory }
 
 func (a allocator) Allocate(_, _ uint64) experimental.LinearMemory { return a.memory }
 
-// noise keeps the beginning of the module's output: the reason of a trap.
+// noise keeps the beginning of the module's output, which states the reason for a trap.
 type noise struct{ bytes.Buffer }
 
 func (n *noise) Write(b []byte) (int, error) {
@@ -152,9 +152,8 @@ func (in *Instance) refuel() {
 	in.fuel.Set(int64(grant))
 }
 
-// Call runs one operation and returns a copy of its answer. The error comes from the input or the
-// output, is the end of ctx, or is a [LimitError], [ErrTooDeep], [ErrMalformed] or a
-// [FailureError].
+// Call runs one operation and returns a copy of its answer. The error is that of the input, the
+// output or ctx, or a [LimitError], [ErrTooDeep], [ErrMalformed] or a [FailureError].
 func (in *Instance) Call(ctx context.Context, job Job) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -272,7 +271,7 @@ func hostRead(ctx context.Context, m api.Module, stack []uint64) {
 	}
 
 	n, err := 0, in.ctx.Err()
-	for idle := 0; n < len(buffer) && err == nil; idle++ { // a parser restarts a long text at each read
+	for idle := 0; n < len(buffer) && err == nil; idle++ { // a parser restarts long text at each read
 		var more int
 		if more, err = in.job.Input.Read(buffer[n:]); more > 0 {
 			n, idle = n+more, 0

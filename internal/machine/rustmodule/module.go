@@ -1,6 +1,6 @@
 // Package rustmodule runs the WebAssembly modules that this repository builds from Rust and embeds.
-// Neither the modules nor their inputs are trusted: a module has no files and no network, the
-// memory of its instances is bounded, and so are the fuel and the time of each call.
+// The modules and their inputs are not trusted: a module has no access to files or the network, and
+// the memory of its instances and the fuel and time of each call are bounded.
 //
 // scripts/wasm/rust.sh builds a module. It exports allocate(length), call(operation) and
 // start(), counts its fuel, and imports the functions read, seek, write, yield and
@@ -93,13 +93,14 @@ func Compile(ctx context.Context, files Files, o Options) (*Module, error) {
 	return module, err
 }
 
-// provideImports provides the module with a clock, randomness and our functions. wazero's WASI has
-// no files unless they are configured.
+// provideImports provides the module with a clock, randomness and the functions of "rlm". wazero's
+// WASI has no files unless they are configured.
 func provideImports(ctx context.Context, runtime wazero.Runtime) error {
 	i32 := api.ValueTypeI32
 	wasi := runtime.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
 	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(wasi)
-	// wazero's proc_exit frees the guest's memory while the guest is still on the stack.
+	// hostExit replaces wazero's proc_exit, which frees the guest's memory while the guest is still
+	// on the stack.
 	wasi.NewFunctionBuilder().WithGoModuleFunction(
 		api.GoModuleFunc(hostExit), []api.ValueType{i32}, nil,
 	).Export("proc_exit")

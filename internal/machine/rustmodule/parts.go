@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/codecache"
 )
 
-// linked are the modules of this program.
+// linked contains the modules of this program.
 var linked []Files
 
 // Link adds a module to those that Parts compiles. It is for the initialisation of packages.
@@ -21,7 +21,7 @@ func Link(f Files) Files {
 }
 
 // Parts compiles the linked modules, and returns their code as parts for [attached.Write]. The
-// cache directory keeps it for the next time.
+// cache directory keeps the code for the next call.
 func Parts(ctx context.Context, cacheDir string) ([]attached.New, error) {
 	parts, errs := make([]attached.New, len(linked)), make([]error, len(linked))
 	var group sync.WaitGroup

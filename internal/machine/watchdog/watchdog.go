@@ -2,15 +2,16 @@
 //
 // Go cannot interrupt a guest: it waits until the guest calls the host. Guests count fuel, so they
 // call often. The watchdog is the safeguard if they do not. It is a thread unknown to the Go
-// runtime, so it keeps looking even while the runtime waits for a guest in order to stop the world.
+// runtime, so it continues to check even while the runtime waits for a guest in order to stop the
+// world.
 //
 // A guest that is inside at two consecutive checks, without having moved in between, must leave:
 // the watchdog takes away its stack and its fuel. Each function of a guest checks its stack, and
 // each iteration of a loop its fuel, so the guest calls the host, which checks its limits. A guest
 // that was merely waiting for a processor then continues.
 //
-// A guest with a thread pays for a taken stack: see [Stay.EnterOnThread]. It first loses its fuel
-// alone, and keeps its stack unless it then computes for a burst without moving.
+// For a guest with a thread, losing its stack is costly: see [Stay.EnterOnThread]. At first, it
+// loses only its fuel, and keeps its stack unless it then computes for a burst without moving.
 //
 // The watchdog exists on Linux, on amd64 and arm64.
 package watchdog
@@ -26,13 +27,15 @@ const (
 	// calmChecks is the number of checks without any guest after which the watchdog sleeps until it
 	// is woken.
 	calmChecks = 20 //nolint:unused // the assembly has it
-	// burst is the processor time after which a guest with a thread loses its stack, in nanoseconds.
-	// Work that the host does on its behalf counts, too: a larger stack may cost milliseconds.
+	// burst is the processor time after which a guest with a thread loses its stack, in
+	// nanoseconds. Work that the host does on the guest's behalf counts, too: allocating a larger
+	// stack may take milliseconds.
 	burst = 20_000_000 //nolint:unused // the assembly has it
-	// mostChecks is the number of checks after which it loses it in any case: the thread may have
-	// changed.
+	// mostChecks is the number of checks after which such a guest loses its stack regardless of
+	// processor time: the thread may have changed.
 	mostChecks = 400 //nolint:unused // the assembly has it
-	// moreChecks is the number of checks after which it loses it again in any case.
+	// moreChecks is the number of checks after which such a guest loses its stack again regardless
+	// of processor time.
 	moreChecks = 10
 	// patience is the number of checks after which a guest that does not leave ends the process.
 	patience = 600 //nolint:unused // the assembly has it
@@ -54,13 +57,13 @@ type Stay struct {
 	// thread is the number of the guest's thread, or 0 if all time counts.
 	thread uint64
 
-	// State of the watchdog: the moves at its last check, the number of checks since without a move,
-	// the number of checks at which a guest with a thread loses its stack in any case, and the
-	// processor time of the thread when its burst began.
+	// These fields are the state of the watchdog: the moves at its last check, the number of checks
+	// since without a move, the number of checks at which a guest with a thread loses its stack
+	// regardless of processor time, and the processor time of the thread when its burst began.
 	seen, checks, due, began uint64 //nolint:unused // the assembly has them
 }
 
-// freeStays are the stays without an owner, guarded by mu.
+// freeStays contains the stays without an owner, guarded by mu.
 var freeStays struct {
 	mu   sync.Mutex
 	list []*Stay
@@ -94,8 +97,8 @@ func (s *Stay) Free() {
 
 // Watch sets the words of a guest that enters from now on. limit is the address of the word that
 // holds the lowest stack address for functions: it is overwritten with noStack. fuel is the address
-// of its fuel, which becomes negative (see [Fuel]), or 0 for a guest without fuel. Call [Unwatch]
-// before the memory of the words is unmapped.
+// of the guest's fuel, which becomes negative (see [Fuel]), or 0 for a guest without fuel. Call
+// [Unwatch] before the memory of the words is unmapped.
 func (s *Stay) Watch(limit uintptr, noStack uint64, fuel uintptr) {
 	s.limit, s.noStack, s.fuel = limit, noStack, fuel
 }
@@ -122,8 +125,8 @@ func (s *Stay) Leave() { s.moves++ }
 func (s *Stay) Stop() { s.moves += s.moves & 1 }
 
 // EndProcess makes the watchdog end the process with an exit code if a guest that must leave has
-// not done so for three seconds. The watchdog writes the message to stderr. Only the first call
-// counts.
+// not done so for three seconds. The watchdog writes the message to stderr. Only the first call has
+// an effect.
 func EndProcess(code int, message string) {
 	ending.Do(func() { setEnding(code, message) })
 }

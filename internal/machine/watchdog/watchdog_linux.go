@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// State shared by Go and the watchdog.
+// Go and the watchdog share this state.
 var (
 	stays     [maxStays]Stay
 	usedStays uint64 // number of leading stays that have had an owner
@@ -21,8 +21,8 @@ var (
 	// takesFrom is the address of the limit of the guest that is being made to leave, or 0.
 	takesFrom uintptr
 
-	// The end of the process. The length of the message is written last; it is 0 if the process
-	// must not end.
+	// These are the exit code and the message for the end of the process. The length of the message
+	// is written last; it is 0 if the process must not end.
 	endCode, endMessage uintptr //nolint:unused // the assembly has them
 	endLength           uintptr
 )
@@ -56,7 +56,8 @@ func currentThread() uint64 {
 }
 
 // Unwatch waits until the watchdog no longer touches the words of a guest that has left, given the
-// address of its limit. The watchdog will not touch them again. 0 is for a guest without a limit.
+// address of its limit. The watchdog will not touch them again. A limit of 0 means a guest without
+// a limit.
 func Unwatch(limit uintptr) {
 	if limit == 0 {
 		return
@@ -67,7 +68,7 @@ func Unwatch(limit uintptr) {
 	}
 }
 
-// endText keeps the text reachable.
+// endText keeps the message reachable.
 var endText []byte
 
 func setEnding(code int, message string) {

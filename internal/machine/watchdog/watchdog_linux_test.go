@@ -49,7 +49,7 @@ func TestAGuestHasToLeave(t *testing.T) {
 	}
 }
 
-// TestAStayForgetsItsThread: the next user of a stay has no thread.
+// TestAStayForgetsItsThread checks that the next user of a stay has no thread.
 func TestAStayForgetsItsThread(t *testing.T) {
 	s, err := Take()
 	if err != nil {
@@ -61,7 +61,8 @@ func TestAStayForgetsItsThread(t *testing.T) {
 	enterDeaf(t) // the stay that was free last
 }
 
-// TestAThreadThatRestsIsNotBelieved forever: Go may have moved the guest before it entered.
+// TestAThreadThatRestsIsNotBelieved checks that a guest whose thread is idle loses its stack
+// eventually: Go may have moved the guest before it entered.
 func TestAThreadThatRestsIsNotBelieved(t *testing.T) {
 	var limit uint64
 	s, err := Take()
@@ -86,7 +87,7 @@ func TestFuelIsExact(t *testing.T) {
 	}
 }
 
-// TestTheWatchdogSleepsAndWakes: it checks again once a guest enters.
+// TestTheWatchdogSleepsAndWakes checks that the watchdog wakes once a guest enters.
 func TestTheWatchdogSleepsAndWakes(t *testing.T) {
 	for range 2 {
 		enterDeaf(t)
@@ -96,7 +97,7 @@ func TestTheWatchdogSleepsAndWakes(t *testing.T) {
 	}
 }
 
-// TestWaitingForAProcessorIsAllowed lets a guest with a thread wait.
+// TestWaitingForAProcessorIsAllowed checks that a guest with a thread may wait.
 func TestWaitingForAProcessorIsAllowed(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -117,8 +118,8 @@ func TestWaitingForAProcessorIsAllowed(t *testing.T) {
 	s.Leave()
 }
 
-// TestAGuestWithAThreadLosesItsFuelFirst: the guest loses its stack only if it then continues to
-// compute without leaving.
+// TestAGuestWithAThreadLosesItsFuelFirst checks that the guest loses its stack only if it then
+// continues to compute without leaving.
 func TestAGuestWithAThreadLosesItsFuelFirst(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -147,8 +148,8 @@ func TestAGuestWithAThreadLosesItsFuelFirst(t *testing.T) {
 	}
 }
 
-// TestAGuestThatRestsLeavesSeldom: the host may do slow work on its behalf, for example allocate a
-// larger stack.
+// TestAGuestThatRestsLeavesSeldom checks a guest that is often idle: the host may do slow work on
+// its behalf, for example allocate a larger stack.
 func TestAGuestThatRestsLeavesSeldom(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -177,7 +178,7 @@ func TestAGuestThatRestsLeavesSeldom(t *testing.T) {
 	}
 }
 
-// TestManyStays takes and frees stays, some of them with guests.
+// TestManyStays takes, uses and frees stays in many goroutines.
 func TestManyStays(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
@@ -202,7 +203,7 @@ func TestManyStays(t *testing.T) {
 
 const deafGuest = "RLM_TEST_DEAF_GUEST"
 
-// TestAGuestThatNeverLeavesEndsTheProcess runs itself in a separate process.
+// TestAGuestThatNeverLeavesEndsTheProcess runs such a guest in a separate process.
 func TestAGuestThatNeverLeavesEndsTheProcess(t *testing.T) {
 	if os.Getenv(deafGuest) != "" {
 		EndProcess(4, "rlm: a snippet holds the processor\n")

@@ -23,7 +23,7 @@ var ErrUnknown = errors.New("unknown time zone")
 // maxZone bounds the data of one zone, in bytes. The largest has 4 KiB.
 const maxZone = 64 << 10
 
-// zones holds the zones of the archive.
+// zones contains the zones of the archive.
 type zones struct {
 	files map[string]*zip.File
 	names []string // sorted

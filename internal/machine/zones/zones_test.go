@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/zones"
 )
 
-// TestEveryZoneIsOne reads all zones.
+// TestEveryZoneIsOne checks that every named zone is valid.
 func TestEveryZoneIsOne(t *testing.T) {
 	names := zones.Names()
 	if len(names) < 400 || !slices.IsSorted(names) {
@@ -28,7 +28,7 @@ func TestEveryZoneIsOne(t *testing.T) {
 	}
 }
 
-// TestZonesHaveTheirRules checks a change to summer time.
+// TestZonesHaveTheirRules checks a change to daylight saving time.
 func TestZonesHaveTheirRules(t *testing.T) {
 	data, err := zones.Read("Europe/Berlin")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestOtherNamesAreUnknown(t *testing.T) {
 	}
 }
 
-// TestOffsets checks offsets before, in and after summer time.
+// TestOffsets checks offsets before, during and after daylight saving time.
 func TestOffsets(t *testing.T) {
 	seconds := func(text string) int64 {
 		at, err := time.Parse(time.DateTime, text)

@@ -33,7 +33,8 @@ func DescribeFile(name, kind string, data []byte, inline int) File {
 	return file
 }
 
-// ListFolder describes the files below a folder that are not yet in listed, and adds them to it.
+// ListFolder describes the files below a folder that are not yet in listed, and adds them to
+// listed.
 func ListFolder(dir string, inline int, listed map[string]bool) (list []File, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

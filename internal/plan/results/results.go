@@ -31,13 +31,13 @@ type Result struct {
 	Lost      *tiers.Loss      `json:"lost,omitempty"`
 	Moved     *Move            `json:"moved,omitempty"`
 	Usage     Usage            `json:"usage"`
-	// Enforced is in the first result of a session, and in each result whose limits differ from
-	// those of the result before.
+	// Enforced is set in the first result of a session, and in each result whose limits differ from
+	// those of the previous result.
 	Enforced []tiers.Enforcement `json:"enforced,omitempty"`
 }
 
-// OmitKnown removes the enforcement of the limits if the session's reader knows it already. Known
-// is the enforcement that the reader knows; OmitKnown updates it.
+// OmitKnown removes the enforcement of the limits if the session's reader has received it already.
+// known is the enforcement that the reader received last; OmitKnown updates it.
 func (r *Result) OmitKnown(known *[]tiers.Enforcement) {
 	if slices.Equal(*known, r.Enforced) {
 		r.Enforced = nil
@@ -54,7 +54,7 @@ type Move struct {
 	Left []tiers.Left `json:"left_behind,omitempty"`
 }
 
-// Usage is the resource consumption of a snippet.
+// Usage is a snippet's use of resources.
 type Usage struct {
 	ActiveMS   float64 `json:"active_ms"`
 	WallMS     float64 `json:"wall_ms"`
@@ -98,7 +98,7 @@ func Describe(r router.Result) *Result {
 	return out
 }
 
-// DescribeLoss returns a loss in which the snippets are a list in JSON, even if empty.
+// DescribeLoss returns a loss whose snippets are a list in JSON, even if there are none.
 func DescribeLoss(lost *tiers.Loss) *tiers.Loss {
 	if lost == nil {
 		return nil

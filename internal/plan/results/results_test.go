@@ -9,7 +9,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestTheNamesOfAResultStay: clients depend on them, and the types of package tiers use them.
+// TestTheNamesOfAResultStay checks the JSON names of a result, on which clients depend. Types of
+// package tiers define some of them.
 func TestTheNamesOfAResultStay(t *testing.T) {
 	result := router.Result{Tier: "wasm", Result: tiers.Result{
 		Status:    tiers.StatusRaised,

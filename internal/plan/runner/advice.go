@@ -13,9 +13,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// adviseOnFiles says which context has the file that a refused snippet names, or how files go in and
-// come out. It returns an empty string for a snippet that needs no files. A tier with files would
-// not have the host's files either.
+// adviseOnFiles names the context with the file that a refused snippet names, or explains how files
+// get into the sandbox and out of it. It returns an empty string for a snippet that needs no files.
+// A tier with files would not have the host's files either.
 func (e *escalation) adviseOnFiles(plan *router.Plan) string {
 	if plan.Needs == nil || !slices.ContainsFunc(plan.Needs.Features, func(f router.FeatureNeed) bool {
 		return f.Feature == tiers.FeatureFiles
@@ -41,7 +41,8 @@ func (e *escalation) adviseOnFiles(plan *router.Plan) string {
 	return e.adviseOnHostFiles(openedFile(e.job.Source))
 }
 
-// adviseOnHostFiles says how files go into the sandbox and come out. The name of a file may be empty.
+// adviseOnHostFiles explains how files get into the sandbox and out of it. The name of a file may
+// be empty.
 func (e *escalation) adviseOnHostFiles(file string) string {
 	advice := fmt.Sprintf("the host's files are not here: pass a file to read with --context %s",
 		cmp.Or(file, "FILE"))
@@ -51,7 +52,7 @@ func (e *escalation) adviseOnHostFiles(file string) string {
 	return advice + ", and write files below " + tiers.OutFolder + " with --out FOLDER"
 }
 
-// opening matches a call that opens a file of a literal name, to read it.
+// opening matches a call that opens a file with a literal name for reading.
 var opening = lazyregexp.New(
 	`(?:\bopen|\bPath|\bReadFile|\bOpen)\(\s*["'` + "`" + `]([\w./-]{1,200})["'` + "`" + `]\s*\)`,
 )
@@ -64,8 +65,8 @@ func openedFile(source string) string {
 	return ""
 }
 
-// explainFile adds to a FileNotFoundError how files go into the sandbox and come out, unless the
-// sandbox has said so or has files of the host.
+// explainFile adds to a FileNotFoundError how files get into the sandbox and out of it, unless the
+// sandbox has already said so or has files of the host.
 func (e *escalation) explainFile() {
 	x := e.result.Exception
 	if x == nil || x.Type != "FileNotFoundError" || len(e.cfg.Config.Mounts) > 0 ||
@@ -92,7 +93,7 @@ func (e *escalation) explainFile() {
 	e.result.Exception = &noted
 }
 
-// names reports whether a text literal of a snippet names a file, with or without its folder.
+// names reports whether a string literal of a snippet names a file, with or without its folder.
 func names(source, file string) bool {
 	const quotes = "\"'`"
 	for at := 0; ; {
@@ -111,7 +112,7 @@ func names(source, file string) bool {
 	}
 }
 
-// variableOf returns the variable of a context.
+// variableOf returns the name of a context's variable.
 func variableOf(i int, language tiers.Language) string {
 	name := "context"
 	if language == tiers.Go {

@@ -19,8 +19,8 @@ import (
 type fingerprint [sha256.Size]byte
 
 // fingerprintOf returns the same fingerprint for equivalent calls, no matter how the JSON of their
-// arguments is written: each tier has its own encoder. It is a hash because prompts are large, and
-// a snippet may make thousands of calls.
+// arguments is written, because each tier has its own encoder. A fingerprint is a hash because
+// prompts are large, and a snippet may make thousands of calls.
 func fingerprintOf(call *tiers.Call) fingerprint {
 	h := sha256.New()
 	hashPart(h, []byte(call.Function))
@@ -39,23 +39,23 @@ func fingerprintOf(call *tiers.Call) fingerprint {
 	return f
 }
 
-// hashPart writes bytes in a way that marks their end.
+// hashPart writes bytes to a hash in a way that marks their end.
 func hashPart(h hash.Hash, b []byte) {
 	hashCount(h, len(b))
-	h.Write(b) // a hash accepts everything
+	h.Write(b) // never fails
 }
 
 func hashCount(h hash.Hash, n int) {
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
 }
 
-// mostParsed is the size in bytes up to which values are compared by content. Longer values
-// that are not strings are compared byte by byte: a parsed list of numbers takes twenty times
-// the memory of its text.
+// mostParsed is the size in bytes up to which values are compared by content. Longer values that
+// are not strings are compared byte by byte, because a parsed list of numbers takes twenty times
+// the memory of its JSON.
 const mostParsed = 256 << 10
 
 // canonical returns the canonical form of a JSON value: no space, sorted keys, one escape for each
-// character, one form for each number. It is hardly longer than v. Text that is not JSON is
+// character, one form for each number. It is hardly longer than v. A value that is not JSON is
 // returned unchanged.
 func canonical(v tiers.Value) []byte {
 	if plainString(v) || len(v) > mostParsed && !isString(v) {
@@ -82,7 +82,7 @@ func canonical(v tiers.Value) []byte {
 }
 
 // plainString reports whether v is a string without escapes, which is already canonical. Most
-// prompts are, and decoding them would take longer than everything else.
+// prompts are such strings, and decoding them would take longer than everything else.
 func plainString(v tiers.Value) bool {
 	last := len(v) - 1
 	if last < 1 || v[0] != '"' || v[last] != '"' {
@@ -97,8 +97,8 @@ func plainString(v tiers.Value) bool {
 	return true
 }
 
-// isString reports whether v is a string, provided that it is JSON. Parsing a string needs memory
-// of about its own length.
+// isString reports whether v is a string, provided that it is JSON. Parsing a string needs about as
+// much memory as its length.
 func isString(v tiers.Value) bool {
 	v = bytes.TrimLeft(v, " \t\r\n")
 	return len(v) > 0 && v[0] == '"'

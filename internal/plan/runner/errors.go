@@ -27,11 +27,11 @@ func (r *Runner) enter() (leave func(), err error) {
 	return r.using.Unlock, nil
 }
 
-// routerName takes the place of a tier in errors that no tier caused.
+// routerName is used as the tier's name in errors that no tier caused.
 const routerName = "router"
 
-// asRejection returns err as a rejection, or nil if it is anything else. It also returns nil if a
-// tier broke because of another tier's rejection.
+// asRejection returns err as a rejection, or nil if err is not a rejection. It also returns nil if
+// a tier broke because of another tier's rejection.
 func asRejection(err error) *tiers.RejectedError {
 	var broken *tiers.BrokenError
 	var rejected *tiers.RejectedError
@@ -41,8 +41,8 @@ func asRejection(err error) *tiers.RejectedError {
 	return rejected
 }
 
-// asBroken converts an error of a tier to a [*tiers.BrokenError], unless it is one or a rejection.
-// Effects apply to errors that do not state theirs.
+// asBroken converts an error of a tier to a [*tiers.BrokenError], unless it is already one, or a
+// rejection. The given effects apply to errors that do not state theirs.
 func asBroken(tier string, effects tiers.Effects, err error) error {
 	var broken *tiers.BrokenError
 	if errors.As(err, &broken) || asRejection(err) != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// A runner runs each snippet in the cheapest tier that can run it, and explains why no tier can.
+// A runner runs each snippet in the cheapest tier that can run it, or explains why no tier can.
 func Example() {
 	ctx := context.Background()
 	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})

@@ -42,7 +42,8 @@ type fake struct {
 	left   []tiers.Left
 	single bool // its sandboxes can neither export nor import
 	noFork bool
-	// rewrite changes the meaning of a snippet, so that it does not repeat itself.
+	// rewrite changes the statements of a snippet, so that the snippet behaves differently when
+	// repeated.
 	rewrite func(source string) string
 
 	mu     sync.Mutex
@@ -51,7 +52,7 @@ type fake struct {
 	closed int
 	jobs   []tiers.Job
 	inputs []*tiers.Input
-	spoken []tiers.Language // languages that sandboxes were opened for
+	spoken []tiers.Language // languages for which sandboxes were opened
 }
 
 func (f *fake) Info() tiers.Info { return f.info }
@@ -105,7 +106,7 @@ type fakeSandbox struct {
 	closed  bool
 }
 
-// fakeMover can move, fakeForker can also be copied.
+// fakeMover can move, and fakeForker can also be copied.
 type (
 	fakeMover  struct{ *fakeSandbox }
 	fakeForker struct{ fakeMover }
@@ -306,7 +307,7 @@ func (r *fakeRun) need(module string) error {
 	return fmt.Errorf("%w: No module named '%s'", errRaised, module)
 }
 
-// The four tiers of the project, as far as the router knows them.
+// The four tiers of the project, with the properties that the router uses.
 
 func newInterp() *fake { return &fake{info: fourtiers.Interp()} }
 
@@ -323,9 +324,9 @@ func (f analyserFunc) Analyse(ctx context.Context, source string) (router.Verdic
 	return f(ctx, source)
 }
 
-// reader understands lines that begin with '#': "# import M", "# dynamic", "# feature F", "#
-// computes 4s", "# invalid", "# unknown", "# reads NAME", "# writes NAME", "# later NAME M" for a
-// function that imports M. Everything else needs nothing.
+// reader analyses lines that begin with '#': "# import M", "# dynamic", "# feature F", "# computes
+// 4s", "# invalid", "# unknown", "# reads NAME", "# writes NAME", "# later NAME M" for a function
+// that imports M. It ignores all other lines.
 func reader(_ context.Context, source string) (router.Verdict, error) {
 	needs := &router.Needs{}
 	number := 0
@@ -412,7 +413,7 @@ func start(t *testing.T, cfg Config, list ...*fake) *session {
 	return &session{r, t}
 }
 
-// runs runs a snippet that must end with a result.
+// runs runs a snippet, which must end with a result.
 func (s *session) runs(source string) router.Result {
 	s.t.Helper()
 	result, err := s.Run(s.t.Context(), tiers.Job{Source: source})
@@ -422,7 +423,7 @@ func (s *session) runs(source string) router.Result {
 	return result
 }
 
-// fails runs a snippet that must end with an error.
+// fails runs a snippet, which must end with an error.
 func (s *session) fails(source string) (router.Result, error) {
 	s.t.Helper()
 	result, err := s.Run(s.t.Context(), tiers.Job{Source: source})
@@ -432,7 +433,7 @@ func (s *session) fails(source string) (router.Result, error) {
 	return result, err
 }
 
-// in runs a snippet that must run in a tier and write something.
+// in runs a snippet, which must run in the given tier and write the given output.
 func (s *session) in(tier, source, stdout string) router.Result {
 	s.t.Helper()
 	result := s.runs(source)

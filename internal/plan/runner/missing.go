@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// explainMissing adds to a ModuleNotFoundError which other tiers have the module, and why the
-// snippet did not run there.
+// explainMissing adds to a ModuleNotFoundError the other tiers that have the module, with the
+// reasons why the snippet did not run there.
 func (e *escalation) explainMissing(ctx context.Context) {
 	x := e.result.Exception
 	if x == nil || x.Type != "ModuleNotFoundError" || e.job.Language != tiers.Python {
@@ -65,7 +65,7 @@ func (e *escalation) adviseOn(ctx context.Context, module string) string {
 	return b.String()
 }
 
-// adviseOnPackage says how to add a package that no tier is known to have.
+// adviseOnPackage explains how to add a package that no tier is known to have.
 func (e *escalation) adviseOnPackage(module string) string {
 	name := packageOf(module)
 	image := fmt.Sprintf("build an image with rlm images build --name %s --with %s and pass --image %s",
@@ -79,8 +79,8 @@ func (e *escalation) adviseOnPackage(module string) string {
 	return fmt.Sprintf("add a pure-Python package with --with %s; for any other, %s", name, image)
 }
 
-// whyNoImages returns why the tier whose packages come from images does not run here, or an empty
-// string.
+// whyNoImages returns the reason why the tier whose packages are in images does not run on this
+// machine, or an empty string.
 func (e *escalation) whyNoImages() string {
 	for i := range e.candidates {
 		c := &e.candidates[i]
@@ -95,8 +95,8 @@ func (e *escalation) whyNoImages() string {
 	return "there is none"
 }
 
-// planAgain plans the snippet again after asking the tiers that could be advised whether they are
-// usable. It asks none that the policy excludes: its answer would change nothing, and the wait for
+// planAgain plans the snippet again after probing the tiers that the advice could name. It does not
+// probe tiers that the policy excludes, because the result would change nothing, and the wait for
 // it would delay each snippet with a missing module.
 func (e *escalation) planAgain(ctx context.Context) *router.Plan {
 	allowed := e.planNothing()
@@ -113,7 +113,7 @@ func (e *escalation) planAgain(ctx context.Context) *router.Plan {
 	return &plan
 }
 
-// planNothing plans a snippet that needs nothing: it refuses the tiers that the policy excludes, and
+// planNothing plans a snippet without needs. It refuses the tiers that the policy excludes, and
 // those that are known to be unusable.
 func (e *escalation) planNothing() *router.Plan {
 	plan := e.cfg.Policy.Plan(router.Verdict{Needs: &router.Needs{}}, e.candidates,
@@ -131,8 +131,7 @@ func isPure(module string) bool {
 		!strings.HasPrefix(module, "_")
 }
 
-// compiledPackages are popular packages that need compiled code, themselves or in what they depend
-// on.
+// compiledPackages lists popular packages that contain compiled code or depend on packages that do.
 var compiledPackages = []string{
 	"cryptography", "duckdb", "grpcio", "jax", "keras", "lightgbm", "lxml", "matplotlib", "numba",
 	"numpy", "opencv-python-headless", "pandas", "pillow", "polars", "psycopg2", "pyarrow",
@@ -140,15 +139,15 @@ var compiledPackages = []string{
 	"statsmodels", "tensorflow", "torch", "torchvision", "transformers", "xgboost",
 }
 
-// absentStandard are modules of the standard library that need a screen, another system, or a
-// program that no sandbox has. A package of that name would not be the right one.
+// absentStandard lists modules of the standard library that need a screen, another system, or a
+// program that no sandbox has. A package with the name of such a module would be a different one.
 var absentStandard = []string{
 	"_winapi", "ensurepip", "idlelib", "msvcrt", "nt", "tkinter", "turtle", "turtledemo", "venv",
 	"winreg", "winsound",
 }
 
-// hostedStandard are modules of the standard library that a tier may lack, and that a CPython of a
-// whole system has.
+// hostedStandard lists modules of the standard library that a tier may lack, but that CPython on a
+// complete system has.
 var hostedStandard = []string{
 	"antigravity", "bz2", "cProfile", "compileall", "ctypes", "curses", "dbm", "fcntl", "ftplib",
 	"getpass", "grp", "imaplib", "lzma", "mailbox", "mmap", "modulefinder", "multiprocessing", "netrc",
@@ -168,7 +167,7 @@ var packageNames = map[string]string{
 // packageOf returns the package that probably contains a module.
 func packageOf(module string) string { return cmp.Or(packageNames[module], module) }
 
-// reasonAgainst returns why a tier was refused, or an empty string if it was not.
+// reasonAgainst returns the reason why a tier was refused, or an empty string if it was not.
 func reasonAgainst(plan *router.Plan, tier string) string {
 	for _, r := range plan.Refusals {
 		if r.Tier == tier {

@@ -28,10 +28,10 @@ func joinMoves(first, next *router.Move) *router.Move {
 	}
 }
 
-// enterTier makes a tier the one whose sandbox holds the namespace, and returns the move if there
-// was anything to move. If it fails, the namespace is where it was: a rejection means that the tier
-// cannot accept it, any other error that a tier broke. With whole set, leaving a part of the
-// namespace behind also counts as a rejection.
+// enterTier makes a tier the home of the namespace, and returns the move if there was anything to
+// move. If it fails, the namespace has not moved: a rejection means that the tier cannot accept it,
+// and any other error that a tier broke. If whole is set, enterTier also rejects a move that would
+// leave a part of the namespace behind.
 func (r *Runner) enterTier(ctx context.Context, s *space, i int, whole bool) (*router.Move, error) {
 	tier, name := r.cfg.Tiers[i], r.candidates[i].Info.Name
 	if s.sandbox != nil && s.tier == name {
@@ -178,8 +178,8 @@ type exactExporter interface {
 	ExportExact(ctx context.Context) (tiers.State, error)
 }
 
-// importState imports a state into a sandbox, and reports everything that was left behind, at
-// either end.
+// importState imports a state into a sandbox, and reports everything that could not be exported or
+// imported.
 func importState(
 	ctx context.Context, to tiers.Sandbox, state tiers.State,
 ) (tiers.Report, error) {
@@ -218,8 +218,8 @@ func rejectLeft(left []tiers.Left) error {
 	}
 }
 
-// copySandbox copies a live sandbox: by forking it, or by a move into a second one of its tier, in
-// which case nothing may be left behind.
+// copySandbox copies a live sandbox: by forking it, or by a move into a second sandbox of its tier,
+// in which case nothing may be left behind.
 func (r *Runner) copySandbox(ctx context.Context, s *space) (tiers.Sandbox, error) {
 	if forker, ok := s.sandbox.(tiers.Forker); ok {
 		return forker.Fork(ctx)

@@ -7,9 +7,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Probes caches the results of Probe for all sessions that share it: each tier is probed once. A
-// tier that becomes usable later is noticed only by new Probes. The zero value is ready for use. It
-// is safe for concurrent use and must not be copied.
+// Probes caches the results of Probe for all sessions that share it, so each tier is probed once.
+// Only new Probes notice that a tier has become usable. The zero value is ready for use. It is safe
+// for concurrent use and must not be copied.
 type Probes struct {
 	once sync.Once
 	// lock holds one token and guards known. A caller whose context ends does not wait for another
@@ -18,7 +18,7 @@ type Probes struct {
 	known map[string]error
 }
 
-// ask returns why a tier is unusable, or nil if it is usable. It fails if ctx ends.
+// ask returns the reason why a tier is unusable, or nil if it is usable. It fails if ctx ends.
 func (p *Probes) ask(
 	ctx context.Context, name string, tier tiers.Tier,
 ) (unusable, err error) {

@@ -12,12 +12,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// replay holds the host calls of one snippet over all its attempts, so that none is made twice. An
+// replay holds the host calls of one snippet from all attempts, so that no call is made twice. An
 // attempt that cannot be rejected records nothing, since nothing would be replayed.
 type replay struct {
 	host tiers.Host
 	log  *slog.Logger
-	// gate bounds the recorded calls: they may outlive the tier's own count.
+	// gate bounds the recorded calls, which may outlive the tier's own count.
 	gate *hostcall.Gate
 
 	mu      sync.Mutex
@@ -34,14 +34,14 @@ type entry struct {
 	err    error
 }
 
-// attempt is one run of the snippet in one tier. Its context carries it to door.
+// attempt is one run of the snippet in one tier. The context of the run carries it to door.
 type attempt struct {
 	replay  *replay
-	keep    bool                    // it may be rejected: calls must outlive it
+	keep    bool                    // it may be rejected, so calls must outlive it
 	isAgain bool                    // an earlier attempt made calls
 	stop    context.CancelCauseFunc // ends the run; set if there are answers to replay
 
-	// Guarded by replay.mu:
+	// The fields below are guarded by replay.mu.
 	seen    map[int]bool // ordinals called in this attempt
 	unnoted int          // calls made but not recorded
 	over    bool         // no more calls are accepted
@@ -51,7 +51,7 @@ type attempt struct {
 // attemptKey is the context key of the attempt.
 type attemptKey struct{}
 
-// door is the host that tiers see. It leads to the replay of the run in the context of the call,
+// door is the host that tiers receive. It passes calls to the replay in the context of the call,
 // because a forked sandbox keeps the host of its original.
 type door struct{ tiers.Host }
 
@@ -103,13 +103,13 @@ func (a *attempt) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	case <-e.done:
 		return e.value, e.err
 	case <-ctx.Done():
-		// The tier gave up the call. Whether its answer is still needed becomes known when the
-		// attempt has ended: see awaitCalls and cancelCalls.
+		// The tier gave up the call. Whether its answer is still needed is decided when the attempt
+		// has ended: see awaitCalls and cancelCalls.
 		return nil, ctx.Err()
 	}
 }
 
-// stopReason returns why no more calls are accepted, or err if they are.
+// stopReason returns the reason why no more calls are accepted, or err if they are.
 func (a *attempt) stopReason(err error) error {
 	a.replay.mu.Lock()
 	defer a.replay.mu.Unlock()
@@ -123,8 +123,8 @@ func (a *attempt) stopReason(err error) error {
 	return err
 }
 
-// findEntry returns the recorded entry for a call, or starts the call if there is none, and then
-// began is set. A nil entry means that the call must be made without the replay.
+// findEntry returns the recorded entry for a call. If there is none, it starts the call and sets
+// began. A nil entry means that the call must be made without the replay.
 func (a *attempt) findEntry(
 	ctx context.Context, call *tiers.Call,
 ) (e *entry, began bool, err error) {
@@ -180,7 +180,7 @@ func (a *attempt) stopMismatched(err error) error {
 }
 
 // startCall makes a call on a separate goroutine, so that it continues when the tier's context
-// ends: if the context ended because the tier rejects the snippet, the answer is paid for and
+// ends. If the context ends because the tier rejects the snippet, the answer is paid for and still
 // needed. The call has entered the gate and leaves it once the host function has returned, however
 // long that takes after its cancellation. The caller holds mu.
 func (j *replay) startCall(ctx context.Context, call tiers.Call, of fingerprint) *entry {
@@ -261,8 +261,8 @@ func (a *attempt) closeCalls() map[int]*entry {
 	return a.replay.entries // nothing is added once over is set
 }
 
-// verdict returns how many calls of a closed attempt cannot be replayed, and the
-// mismatch that stopped it.
+// verdict returns the number of calls of a closed attempt that cannot be replayed, and the mismatch
+// that stopped the attempt.
 func (a *attempt) verdict() (unnoted int, mismatch error) {
 	a.replay.mu.Lock()
 	defer a.replay.mu.Unlock()

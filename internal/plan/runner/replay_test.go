@@ -22,14 +22,15 @@ var echo = tiers.HostFunc(func(_ context.Context, call tiers.Call) (tiers.Value,
 	return call.Args[0], nil
 })
 
-// paid is a host that counts. ask answers with its argument, fail fails, slow waits for release,
-// forever waits for its context, began waits until one of these two has begun.
+// paid is a host that records its calls. "ask" answers with its argument, "fail" fails, "slow"
+// waits for release, "forever" waits for its context, and "began" waits until one of the last two
+// has begun.
 type paid struct {
 	mu      sync.Mutex
 	calls   []string
 	began   chan struct{} // receives one value for each slow or forever
 	release chan struct{}
-	ends    []error // how the slow calls ended
+	ends    []error // context errors of the slow calls
 }
 
 func newPaid() *paid {
@@ -72,7 +73,7 @@ func (p *paid) made(t *testing.T, want ...string) {
 	}
 }
 
-// with opens a session over a host.
+// with opens a session with a host.
 func with(t *testing.T, host tiers.Host, list ...*fake) *session {
 	t.Helper()
 	return start(t, Config{Config: tiers.Config{Host: host}}, list...)
@@ -107,7 +108,8 @@ func TestACallInFlightAtTheRejectionIsAwaited(t *testing.T) {
 	p := newPaid()
 	docker := newDocker()
 	s := with(t, p, newWasm(), docker)
-	// Long enough for the tier to give up the call; the test does not depend on that.
+	// This is usually long enough for the tier to give up the call; the test does not depend on
+	// that.
 	time.AfterFunc(20*time.Millisecond, func() { close(p.release) })
 	s.in("docker", "# dynamic\nstart slow 1\ncall began 2\nneed numpy\nawait", "2\n")
 	slices.Sort(p.calls) // they run in parallel
@@ -136,7 +138,7 @@ func TestAnAwaitedCallIsCancelledWithTheRun(t *testing.T) {
 	s := with(t, tiers.HostFunc(func(inner context.Context, call tiers.Call) (tiers.Value, error) {
 		value, err := p.Call(inner, call)
 		if call.Function == "began" {
-			// Long enough for the rejection; the test does not depend on that.
+			// This is usually long enough for the rejection; the test does not depend on that.
 			time.AfterFunc(20*time.Millisecond, cancel)
 		}
 		return value, err
@@ -178,7 +180,7 @@ func TestACallThatASnippetLeavesBehindIsCancelled(t *testing.T) {
 	}
 }
 
-// changing changes a snippet to make other calls in docker than in wasm.
+// changing makes a snippet's calls in docker differ from those in wasm.
 func changing(docker *fake, source string) {
 	docker.rewrite = func(string) string { return source }
 }
@@ -299,7 +301,8 @@ func TestTheReplayTellsCallsApart(t *testing.T) {
 	}
 }
 
-// TestCanonicalValuesStaySmall: calls are compared without expanding their numbers.
+// TestCanonicalValuesStaySmall checks that the canonical form does not expand numbers, and that
+// long values are not parsed.
 func TestCanonicalValuesStaySmall(t *testing.T) {
 	long := "\"" + strings.Repeat(`\u00e9`, mostParsed/3) + "\""
 	for name, v := range map[string]string{
@@ -323,7 +326,7 @@ func TestCanonicalValuesStaySmall(t *testing.T) {
 	}
 }
 
-// FuzzCanonical: the canonical form is stable, and bounded in length.
+// FuzzCanonical checks that the canonical form is stable and bounded in length.
 func FuzzCanonical(f *testing.F) {
 	for _, seed := range []string{
 		`1e999999999`, `[1.0, -0, 0e5, 1E+2]`, `{"b":1,"a":"\u00e9"}`, `"a<b"`, ` 1 2`, `NaN`,
@@ -336,7 +339,7 @@ func FuzzCanonical(f *testing.F) {
 		if twice := canonical(once); !bytes.Equal(twice, once) {
 			t.Errorf("%q becomes %q and then %q", v, once, twice)
 		}
-		if len(once) > 6*len(v)+20 { // a control character takes six
+		if len(once) > 6*len(v)+20 { // a control character takes six bytes
 			t.Errorf("%d bytes become %d", len(v), len(once))
 		}
 	})
@@ -363,14 +366,14 @@ func TestAHostCallOutsideOfASnippetIsRefused(t *testing.T) {
 	}
 }
 
-// TestACancelledCallKeepsItsPlace: a snippet that starts and cancels calls in a loop has no more
-// calls at the same time than a snippet that waits for its calls.
+// TestACancelledCallKeepsItsPlace checks that a snippet that starts and cancels calls in a loop has
+// no more concurrent calls than a snippet that waits for its calls.
 func TestACancelledCallKeepsItsPlace(t *testing.T) {
 	const atOnce = 2
 	began, release := make(chan struct{}, 100), make(chan struct{})
 	host := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
 		began <- struct{}{}
-		<-release // it ignores its context
+		<-release // the host ignores the context
 		return tiers.Value("1"), nil
 	})
 	r, err := New(Config{

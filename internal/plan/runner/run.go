@@ -19,8 +19,8 @@ import (
 //
 // An error wraps [ErrNoTier] if no tier may run the snippet; any other error is a
 // [*tiers.BrokenError], whose effects include host calls made in tiers that had rejected the
-// snippet. Even with an error, Result describes how far it came: a move is made and reported even
-// if the snippet then fails.
+// snippet. Even with an error, Result describes the progress: a move is made and reported even if
+// the snippet then fails.
 func (r *Runner) Run(ctx context.Context, job tiers.Job) (router.Result, error) {
 	leave, err := r.enter()
 	if err != nil {
@@ -56,8 +56,8 @@ type escalation struct {
 	out     [2]*resumedWriter
 
 	rejected []tiers.RejectedError // for the plan
-	asked    []string              // the tiers among them that were asked to reject it
-	unasked  bool                  // no further tier is asked
+	asked    []string              // the tiers among these that were asked to reject the snippet
+	unasked  bool                  // no further tier is asked to reject the snippet
 	standing router.Standing       // before the last attempt
 	result   router.Result
 }
@@ -93,8 +93,8 @@ func (e *escalation) tryFirst(ctx context.Context) (again bool, err error) {
 	return false, err
 }
 
-// countNeeded returns how many tiers of the chain must be known to be usable: the first, and a
-// second if the first may reject the snippet.
+// countNeeded returns the number of tiers of the chain that must be known to be usable: the first,
+// and a second if the first may reject the snippet.
 func (e *escalation) countNeeded(plan *router.Plan) int {
 	if e.shouldAsk(plan) {
 		return 2
@@ -102,8 +102,8 @@ func (e *escalation) countNeeded(plan *router.Plan) int {
 	return 1
 }
 
-// shouldAsk reports whether the first tier is asked to reject the snippet if it turns out
-// to lack something.
+// shouldAsk reports whether to ask the first tier to reject the snippet if the tier turns out to
+// lack something.
 func (e *escalation) shouldAsk(plan *router.Plan) bool { return plan.Rejectable && !e.unasked }
 
 // settleIn makes a tier the home. If only speed is at stake, nothing may be left behind.
@@ -115,7 +115,7 @@ func (e *escalation) settleIn(ctx context.Context, i int, plan *router.Plan) err
 }
 
 // passOver handles a tier that could not accept the namespace. A broken tier ends the snippet,
-// unless it was chosen only for speed: then the next tier can run the snippet just as well.
+// unless it was chosen only for speed; then the next tier can run the snippet just as well.
 func (e *escalation) passOver(
 	ctx context.Context, i int, plan *router.Plan, err error,
 ) (again bool, _ error) {
@@ -132,8 +132,8 @@ func (e *escalation) passOver(
 	return false, err
 }
 
-// passOverFaster refuses a tier that was chosen for speed. This does not count as an attempt:
-// another tier runs the snippet just as well.
+// passOverFaster refuses a tier that was chosen for speed. This is not reported as an attempt,
+// because another tier runs the snippet just as well.
 func (e *escalation) passOverFaster(i int, err error, rejected *tiers.RejectedError) {
 	name, reason := e.candidates[i].Info.Name, err.Error()
 	if rejected != nil {
@@ -149,7 +149,7 @@ func (e *escalation) passOverFaster(i int, err error, rejected *tiers.RejectedEr
 func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
 	info := &e.candidates[i].Info
 	noted := *r
-	noted.Tier = info.Name // the plan relies on this to try no tier twice
+	noted.Tier = info.Name // so that the plan tries no tier twice
 
 	if asked && abilities.RunsWholeLanguage(info) {
 		e.asked = append(e.asked, info.Name)
@@ -169,8 +169,8 @@ func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
 }
 
 // retryUnasked handles a snippet that no tier accepts. A tier that rejected it only because it was
-// asked to now runs it after all, without being asked: if no other tier has what the snippet lacks,
-// the snippet itself must see the exception.
+// asked to now runs it after all, without being asked: if no other tier has the missing module or
+// feature, the snippet itself must receive the exception.
 func (e *escalation) retryUnasked(plan *router.Plan) (again bool, err error) {
 	if plan.Exception != nil {
 		e.result.Tier = ""
@@ -210,8 +210,8 @@ func (e *escalation) runIn(ctx context.Context, ask bool) error {
 	return e.takeResult(ctx, result, e.checkCalls(ctx, a, err))
 }
 
-// checkCalls ends an attempt in the replay and returns the error of the run: the tier's own, or one
-// that reports why host calls forbid continuing.
+// checkCalls ends an attempt in the replay and returns the error of the run: the tier's own error,
+// or one that reports why host calls forbid another attempt.
 func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) error {
 	rejected := asRejection(err)
 	if rejected == nil {
@@ -236,8 +236,8 @@ func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) erro
 	return err
 }
 
-// mismatchError returns the error of an attempt stopped by the replay, with the tier's report of
-// the loss.
+// mismatchError returns the error of an attempt that the replay stopped, with the loss that the
+// tier reported.
 func mismatchError(name string, wrong, err error) error {
 	broken := &tiers.BrokenError{Tier: name, Effects: tiers.EffectsRan, Err: wrong}
 	var stopped *tiers.BrokenError
@@ -282,7 +282,7 @@ func (e *escalation) asBroken(tier string, effects tiers.Effects, err error) err
 	return &typed
 }
 
-// addEffects adds the host calls of all attempts to the effects of the last.
+// addEffects adds the host calls of all attempts to the effects of the last attempt.
 func (e *escalation) addEffects(last tiers.Effects) tiers.Effects {
 	if e.replay.countCalls() > 0 {
 		return tiers.EffectsRan
@@ -290,8 +290,8 @@ func (e *escalation) addEffects(last tiers.Effects) tiers.Effects {
 	return last
 }
 
-// resumeOutput returns a writer that passes output on to the caller, or nil if there is no caller's
-// writer. It starts over with each attempt.
+// resumeOutput returns a writer that passes the output of the next attempt on to the caller's
+// writer w, without the part that earlier attempts wrote; it returns nil if w is nil.
 func (e *escalation) resumeOutput(stream int, w io.Writer) io.Writer {
 	if w == nil {
 		return nil
@@ -303,8 +303,8 @@ func (e *escalation) resumeOutput(stream int, w io.Writer) io.Writer {
 	return e.out[stream]
 }
 
-// resumedWriter passes on a stream that starts over with each attempt: it does not repeat what an
-// earlier attempt wrote.
+// resumedWriter passes on a stream that starts again with each attempt. It does not repeat the
+// output of an earlier attempt.
 type resumedWriter struct {
 	w          io.Writer
 	at, passed int64

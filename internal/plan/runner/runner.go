@@ -24,13 +24,13 @@ import (
 type Config struct {
 	// Tiers are the tiers to choose from. Their names must differ.
 	Tiers []tiers.Tier
-	// Analysers are keyed by language. A snippet in a language without one counts as not
-	// understood.
+	// Analysers are keyed by language. A snippet in a language without an analyser is treated as
+	// not understood.
 	Analysers map[tiers.Language]Analyser
 	// Policy is the caller's policy.
 	Policy router.Policy
 	// Config is the configuration of every sandbox of the session. All sandboxes share its inputs.
-	// Its Hosts come from the policy.
+	// Its Hosts are those of the policy.
 	Config tiers.Config
 	// Probes may be shared with other sessions; nil means the runner's own.
 	Probes *Probes
@@ -38,8 +38,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Analyser determines what snippets of one language need. It is safe for concurrent use and never
-// runs a snippet. An error means that the analyser itself broke.
+// Analyser determines the needs of snippets of one language. It is safe for concurrent use and
+// never runs a snippet. An error means that the analyser itself broke.
 type Analyser interface {
 	Analyse(ctx context.Context, source string) (router.Verdict, error)
 }
@@ -49,7 +49,7 @@ type Analyser interface {
 type Runner struct {
 	cfg        Config
 	packages   *pyfolder.Folder // the session's packages; may be nil
-	host       tiers.Host       // the caller's; tiers see it through a door
+	host       tiers.Host       // the caller's; tiers reach it through a door
 	gate       *hostcall.Gate
 	candidates []router.Candidate // one for each of cfg.Tiers, in the same order
 	probed     []bool
@@ -66,11 +66,11 @@ type space struct {
 	sandbox  tiers.Sandbox // holds the namespace; nil before the first snippet
 	tier     string
 	used     bool  // a snippet has run, so there is something to move
-	settled  bool  // it does not leave its home for speed: see router.Standing
+	settled  bool  // the namespace does not leave its home for speed: see router.Standing
 	bytes    int64 // peak memory of its last snippet
 	ran      int   // number of snippets run in it
-	restored bool  // it holds definitions from another session: see router.Standing
-	// later are the needs of definitions that no snippet has used yet: see Needs.Later.
+	restored bool  // the namespace holds definitions from another session: see router.Standing
+	// later holds the needs of definitions that no snippet has used yet: see Needs.Later.
 	later map[string]*router.Needs
 }
 
@@ -198,7 +198,7 @@ func languageOf(language tiers.Language) tiers.Language {
 }
 
 // Collect writes the files of the session's [tiers.OutFolder] into an empty folder of the host. A
-// session that has not run anything has no files.
+// session that has not run a snippet has no files.
 func (r *Runner) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
 	leave, err := r.enter()
 	if err != nil {
@@ -242,11 +242,11 @@ func (r *Runner) Explain(ctx context.Context, job tiers.Job) (router.Plan, error
 	return r.planUsable(ctx, v, r.stateOf(language), func(*router.Plan) int { return len(r.candidates) })
 }
 
-// analyse returns the analyser's verdict. If the analyser breaks, the snippet counts as not
-// understood: nothing depends on the route for security.
+// analyse returns the analyser's verdict. If the analyser breaks, the snippet is treated as not
+// understood, because security does not depend on the route.
 //
-// If the policy pins a tier that runs the whole language, snippets are not analysed: a snippet sees
-// anything that the tier lacks as an exception.
+// If the policy pins a tier that runs the whole language, snippets are not analysed; a snippet that
+// needs something that the tier lacks gets an exception.
 func (r *Runner) analyse(
 	ctx context.Context, language tiers.Language, source string,
 ) (router.Verdict, error) {
@@ -258,7 +258,7 @@ func (r *Runner) analyse(
 		return router.Verdict{Unknown: "no analyser supports the language"}, nil
 	}
 
-	// An analyser may use a sandbox, which is not the snippet's.
+	// An analyser may use its own sandbox, which must not use the snippet's tape.
 	v, err := analyser.Analyse((*snippets.Tape)(nil).With(ctx), source)
 	if err == nil {
 		return v, nil
@@ -309,9 +309,9 @@ func wantedFeatures(cfg *tiers.Config) (features []tiers.Feature) {
 	return features
 }
 
-// planUsable plans, and probes the tiers at the front of the chain until the first of them, as many
-// as depth requires, are known to be usable: a probe may be slow, and most snippets never need
-// another tier.
+// planUsable plans the snippet, and probes tiers at the front of the chain until as many of the
+// first ones as depth requires are known to be usable. It probes no others, because a probe may be
+// slow, and most snippets never need another tier.
 func (r *Runner) planUsable(
 	ctx context.Context, v router.Verdict, s router.Standing, depth func(*router.Plan) int,
 ) (router.Plan, error) {
@@ -319,7 +319,7 @@ func (r *Runner) planUsable(
 		plan := r.cfg.Policy.Plan(v, r.candidates, s)
 		i := r.findUnprobed(&plan, depth(&plan))
 		if i < 0 && len(plan.Chain) == 0 && plan.Exception == nil {
-			// The refusals must not advise what would not help. Code that is not valid gets no
+			// The refusals must not give advice that would not help. Code that is not valid gets no
 			// refusals.
 			i = r.findUnprobedWhere(r.lacksRequest)
 		}
@@ -332,7 +332,7 @@ func (r *Runner) planUsable(
 	}
 }
 
-// probe asks a tier whether it is usable. Its modules may be known only then.
+// probe checks whether a tier is usable. The tier's modules may be known only afterwards.
 func (r *Runner) probe(ctx context.Context, i int) error {
 	unusable, err := r.cfg.Probes.ask(ctx, r.candidates[i].Info.Name, r.cfg.Tiers[i])
 	if err != nil {

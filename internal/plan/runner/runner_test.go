@@ -217,8 +217,8 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 	})
 }
 
-// TestAnImportRefusesNoSnippet: a snippet sees the exception where the import is reached, and moves
-// on if another tier has the module.
+// TestAnImportRefusesNoSnippet checks that a snippet gets the exception only if it reaches the
+// import, and moves to another tier if that tier has the module.
 func TestAnImportRefusesNoSnippet(t *testing.T) {
 	broken := newDocker()
 	broken.probe = func(context.Context) error { return errors.New("no daemon: start it") }
@@ -304,8 +304,8 @@ func TestAnImportRefusesNoSnippet(t *testing.T) {
 	})
 }
 
-// misses runs a snippet that must see the exception of a missing module in a tier, with this advice
-// at the end of its traceback.
+// misses runs a snippet, which must get the exception of a missing module in the given tier, with
+// the given advice at the end of its traceback.
 func (s *session) misses(tier, source, advice string) {
 	s.t.Helper()
 	r := s.runs(source)
@@ -422,7 +422,8 @@ func TestAnInvalidSnippetTroublesNoTier(t *testing.T) {
 	}
 }
 
-// TestAnInvalidSnippetHasItsNumber compares with the numbers of the tiers.
+// TestAnInvalidSnippetHasItsNumber checks that the exception of an invalid snippet contains the
+// snippet's number.
 func TestAnInvalidSnippetHasItsNumber(t *testing.T) {
 	s := start(t, Config{}, newInterp(), newWasm())
 	for number, source := range []string{"# invalid", "set x 1", "show x"} {
@@ -441,7 +442,8 @@ func TestAnInvalidSnippetHasItsNumber(t *testing.T) {
 	}
 }
 
-// TestAFunctionNeedsItsModulesWhenItIsUsed defines a function that imports, and uses it.
+// TestAFunctionNeedsItsModulesWhenItIsUsed checks a function with an import that a later snippet
+// uses.
 func TestAFunctionNeedsItsModulesWhenItIsUsed(t *testing.T) {
 	s := start(t, Config{}, newWasm(), newDocker())
 	s.in("wasm", "# later f numpy\nset f 1", "")
@@ -465,7 +467,8 @@ func TestAFunctionNeedsItsModulesWhenItIsUsed(t *testing.T) {
 	}
 }
 
-// TestARestoredSessionFindsOutWhatItNeeds: the needs of its functions are not recorded.
+// TestARestoredSessionFindsOutWhatItNeeds checks a restored session, for whose functions no needs
+// are recorded.
 func TestARestoredSessionFindsOutWhatItNeeds(t *testing.T) {
 	first := start(t, Config{}, newWasm(), newDocker())
 	first.in("wasm", "# later f numpy\nset f 1", "")
@@ -482,7 +485,8 @@ func TestARestoredSessionFindsOutWhatItNeeds(t *testing.T) {
 	second.in("docker", "# reads f\nneed numpy\nshow f", "1\n")
 }
 
-// TestAModuleOfAFunctionMustBeAllowedWhenItIsUsed checks the policy's modules.
+// TestAModuleOfAFunctionMustBeAllowedWhenItIsUsed checks that the policy's modules apply to a
+// function that a snippet uses.
 func TestAModuleOfAFunctionMustBeAllowedWhenItIsUsed(t *testing.T) {
 	s := start(t, Config{Policy: router.Policy{Modules: []string{"json"}}}, newWasm(), newDocker())
 	s.in("wasm", "# later f numpy\nset f 1", "")

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Extend adds inputs and functions to the session, all or none. They are available to the next
-// snippet.
+// Extend adds either all of the inputs and functions to the session or none. They are available to
+// the next snippet.
 func (r *Runner) Extend(
 	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
 ) error {
@@ -51,7 +51,7 @@ func (r *Runner) Extend(
 }
 
 // Export returns the namespace of a language, for [Runner.Import] in another session. A session
-// that has not run anything has none.
+// that has not run a snippet has no namespace.
 func (r *Runner) Export(ctx context.Context, language tiers.Language) (tiers.State, error) {
 	return r.export(ctx, language, exportState)
 }
@@ -89,9 +89,9 @@ func (r *Runner) export(
 	return state, nil
 }
 
-// Import imports namespaces into a session that has not run anything, and reports what was left
-// behind. After an error, none is imported. Each namespace goes to the tier that it comes from, or
-// else to the first tier of the policy that accepts it.
+// Import imports namespaces into a session that has not run a snippet, and reports the values that
+// were left behind. After an error, no namespace is imported. Each namespace goes to the tier that
+// exported it, otherwise to the first tier of the policy that accepts it.
 func (r *Runner) Import(ctx context.Context, states ...tiers.State) (tiers.Report, error) {
 	leave, err := r.enter()
 	if err != nil {
@@ -154,8 +154,8 @@ func (r *Runner) importNamespace(
 	return tiers.Report{}, &router.NoTierError{Refusals: refusals, Effects: tiers.EffectsNeverRan}
 }
 
-// planImport lists the tiers that may accept a namespace, starting with the one that it comes from:
-// a tier that runs only a part of its language may be the only one that understands the state.
+// planImport lists the tiers that may accept a namespace, starting with the tier that exported it,
+// because a tier that runs only a part of its language may be the only one that can read the state.
 func (r *Runner) planImport(
 	ctx context.Context, language tiers.Language, from string,
 ) (router.Plan, error) {

@@ -8,8 +8,8 @@ import (
 
 var errRejected = &tiers.RejectedError{Reason: "another Python"}
 
-// TestAFasterTierIsNotWorthALoss runs a long computation where a faster tier cannot accept all
-// variables, breaks, or is unusable: the snippet stays at home.
+// TestAFasterTierIsNotWorthALoss checks that a long computation stays at home if a faster tier
+// cannot accept all variables, breaks, or rejects the move.
 func TestAFasterTierIsNotWorthALoss(t *testing.T) {
 	left := []tiers.Left{{Name: "g", Type: "generator", Reason: "it runs"}}
 	for name, spoil := range map[string]func(wasm, docker *fake){
@@ -47,11 +47,11 @@ func TestANamespaceMovesForSpeed(t *testing.T) {
 	if result.Moved == nil || result.Moved.From != "wasm" || result.Moved.Report.Moved != 1 {
 		t.Errorf("moved: %+v", result.Moved)
 	}
-	s.in("docker", "show x", "1\n") // it stays where it is
+	s.in("docker", "show x", "1\n") // the namespace does not move back
 }
 
-// TestABrokenFasterTierIsPassedOver: the first snippet of a session chooses a tier because it is
-// fast, and this tier fails to open.
+// TestABrokenFasterTierIsPassedOver checks that the first snippet of a session runs elsewhere if
+// the tier that was chosen for speed fails to open.
 func TestABrokenFasterTierIsPassedOver(t *testing.T) {
 	wasm, docker := newWasm(), newDocker()
 	wasm.info.Cost.Slowdown = map[tiers.Language]float64{tiers.Python: 3.4}

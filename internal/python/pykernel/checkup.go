@@ -10,8 +10,8 @@ import (
 )
 
 // reaching matches source that may reach into the internals of the interpreter or the runtime. A
-// check-up follows such a snippet. It is not a boundary: a snippet that evades it harms only its
-// own session, and is then detected later.
+// check-up follows such a snippet. This pattern is not a security boundary: a snippet that evades
+// it harms only its own session, and is detected later.
 var reaching = lazyregexp.New(
 	`_getframe|f_back|f_globals|f_locals|f_builtins|tb_frame|gi_frame|cr_frame|\bgc\b|` +
 		`__globals__|__code__|__builtins__|\bbuiltins\b|__class__|__subclasses__|\bvars\(|setattr|_rlm|` +
@@ -24,7 +24,7 @@ var reaching = lazyregexp.New(
 func NeedsCheckup(source string) bool { return reaching.MatchString(source) }
 
 // checkupSource makes a healthy interpreter print "ok". It takes the functions from the builtins, a
-// module or a dict: the session may have rebound str or print.
+// module or a dict, because the session may have rebound str or print.
 const checkupSource = "(lambda b: b['print']('o' + b['str'](b['len']([1])).replace('1', 'k')))(" +
 	"(lambda b: b if {}.__class__ in b.__class__.__mro__ else b.__dict__)((lambda: 0).__globals__['__builtins__']))"
 

@@ -20,8 +20,8 @@ var nativeSource string
 //go:embed native/compile.py
 var compileSource string
 
-// NativeLoader returns the code that a CPython is started with, by -c: it reads the rest from the
-// connection, which is descriptor 3. Options are additional arguments of the function start in
+// NativeLoader returns the code with which CPython is started, by -c. The code reads the rest from
+// the connection, which is descriptor 3. options are additional arguments of the function start in
 // native/native.py, or empty.
 func NativeLoader(options string) string {
 	return nativeLoader + "native.start(parts[1], parts[2], " + options + ")\n"
@@ -44,11 +44,11 @@ exec(compile(parts[0], "<rlm native.py>", "exec"), native.__dict__)
 // Version is a version of Python: major, minor, micro.
 type Version [3]int
 
-// maxCompiled bounds the compiled runtime, in bytes. It has about a megabyte.
+// maxCompiled bounds the compiled runtime, which has about a megabyte, in bytes.
 const maxCompiled = 16 << 20
 
 // Compile makes a host interpreter compile the runtime, for Load to send to other processes of the
-// same interpreter. cmd starts the interpreter; it runs only our code, so it needs no wall.
+// same interpreter. cmd starts the interpreter, which runs only our code and so needs no wall.
 func Compile(cmd *exec.Cmd) ([]byte, error) {
 	sources, err := json.Marshal(Sources())
 	if err != nil {
@@ -85,7 +85,7 @@ func Load(
 
 	version, err := awaitReady(ctx, c)
 	if err != nil {
-		_ = c.Close() // the process is about to be ended
+		_ = c.Close() // the caller is about to end the process
 		return nil, version, fmt.Errorf("cannot load the Python runtime: %w", err)
 	}
 	return c, version, nil

@@ -9,7 +9,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// TestCompile: the result contains the code of each module, under the name that a traceback shows.
+// TestCompile checks that the result contains the code of each module, under the name that a
+// traceback shows.
 func TestCompile(t *testing.T) {
 	python := skip.WithoutCPython(t)
 	compiled, err := Compile(exec.CommandContext(t.Context(), python))
@@ -39,8 +40,8 @@ func TestCompileNamesTheInterpreter(t *testing.T) {
 	}
 }
 
-// TestInterruptsHarmNoConnection interrupts each request at every point where CPython may be
-// interrupted: see testdata/interrupts.py.
+// TestInterruptsHarmNoConnection checks that a connection survives an interrupt of each request at
+// every point where CPython may be interrupted: see testdata/interrupts.py.
 func TestInterruptsHarmNoConnection(t *testing.T) {
 	python := skip.WithoutCPython(t)
 	cmd := exec.CommandContext(t.Context(), python, "testdata/interrupts.py", "native/native.py")

@@ -10,24 +10,26 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Process is a CPython with the runtime loaded, and the wall around it, as started by a tier.
+// Process is a CPython process with the runtime loaded, and the wall around it, as started by a
+// tier.
 type Process interface {
 	// Connection returns the connection to the runtime in the process.
 	Connection() *session.Connection
-	// OutOfMemory reports whether the kernel killed anything in the process for lack of memory
-	// since the last call. isBad reports that the last run ended badly.
+	// OutOfMemory reports whether the kernel killed any part of the process for lack of memory
+	// since the last call. isBad means that the last run ended badly.
 	OutOfMemory(isBad bool) bool
 	// Peak returns the peak memory use of the process, in bytes. own is the guest's own report, or
 	// 0 after a bad end.
 	Peak(own int64) int64
-	// Fault returns why the process ended, if the snippet had nothing to do with it.
+	// Fault returns the reason why the process ended, if the snippet had nothing to do with it.
 	Fault() error
 	// Close ends the process and waits for its end.
 	Close() error
 }
 
-// Guest is a Python session in a process. When the process has to be stopped, a copy of it takes
-// over in the state before the last snippet that was saved, or a new process starts from scratch.
+// Guest is a Python session in a process. When the process must be stopped, a copy of the process
+// takes over with the state before the last snippet that was saved, or a new process starts from
+// scratch.
 type Guest struct {
 	// Tier is the tier's name.
 	Tier string
@@ -35,15 +37,15 @@ type Guest struct {
 	Accounts *session.Accounts
 	// Start starts a process for the session.
 	Start func(ctx context.Context) (Process, error)
-	// MustOutlive makes even the first snippet leave a copy behind: the process has files that must
-	// survive a snippet that has to be killed.
+	// MustOutlive makes even the first snippet leave a copy behind, because the process has files
+	// that must survive a snippet that must be killed.
 	MustOutlive bool
 
 	process Process
 	flags   int       // for the next run
 	knows   int       // configuration version of the process
 	kept    int       // configuration version of the copy
-	isFresh bool      // nothing has run in the process: another one would be as good
+	isFresh bool      // nothing has run in the process, so another one would be as good
 	savedAt time.Time // when the last copy was left behind
 	save    bool      // whether the next run leaves a copy behind
 	ended   error     // how the last run ended the process, or nil
@@ -72,8 +74,8 @@ func (g *Guest) Renew(ctx context.Context) error {
 	return nil
 }
 
-// saveCost is the cost of leaving a copy behind. A copy is made if this is at most one part in
-// saveShare of the time since the last one: a session that waits for a model always has one.
+// saveCost is the cost of leaving a copy behind. A copy is made if this cost is at most 1/saveShare
+// of the time since the last copy, so a session that waits for a model always has one.
 const (
 	saveCost  = 4 * time.Millisecond
 	saveShare = 20
@@ -124,8 +126,8 @@ var crash = tiers.Exception{
 	Traceback: "the snippet broke its interpreter: its process ended\n",
 }
 
-// hasDiedWaiting reports whether the process died before it began its session's first snippet: any
-// other process can then run it.
+// hasDiedWaiting reports whether the process died before it began its session's first snippet, so
+// that any other process can run the snippet.
 func (g *Guest) hasDiedWaiting(ctx context.Context) bool {
 	return errors.Is(g.ended, session.ErrGone) && !g.connection().HasBegun() &&
 		ctx.Err() == nil && !g.Accounts.Watch(nil)
@@ -139,8 +141,8 @@ func (g *Guest) execute(s session.Snippet) wire.Done {
 	return g.runConfigured(order, s.Ordinal-1)
 }
 
-// runConfigured runs the guest for the session, which first requests any configuration that it does
-// not know yet.
+// runConfigured makes the guest carry out an order for the session. The guest first requests any
+// configuration that it does not have yet.
 func (g *Guest) runConfigured(order wire.Order, before int) wire.Done {
 	order.Flags |= g.flags
 	if order.Save {
@@ -207,8 +209,8 @@ func (g *Guest) isHealthy(ctx context.Context, source string) bool {
 	})
 }
 
-// Export returns the namespace for another tier. It leaves a copy behind: a variable that cannot be
-// stopped must not take the rest with it.
+// Export returns the namespace for another tier. It leaves a copy behind, because a variable whose
+// export cannot be stopped must not cost the session the other variables.
 func (g *Guest) Export(ctx context.Context) (tiers.State, error) {
 	if g.process == nil {
 		return tiers.State{}, session.ErrClosed
@@ -216,7 +218,7 @@ func (g *Guest) Export(ctx context.Context) (tiers.State, error) {
 	return g.Accounts.ExportState(ctx, g.Tier, g.runState(true))
 }
 
-// Import restores a namespace from another tier in a fresh session.
+// Import restores, in a fresh session, a namespace from another tier.
 func (g *Guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	if g.process == nil {
 		return tiers.Report{}, session.ErrClosed

@@ -2,12 +2,12 @@
 // guest.
 //
 // The runtime is the Python code under guest/: it runs snippets in one namespace, and provides an
-// event loop over host calls, the lazy context, FINAL and its dialects. It knows the host only as
-// the module _rlm with two functions, call and call_str, which send a request and return the
-// answer. [session.Accounts] answers them.
+// event loop over host calls, the lazy context, FINAL and its dialects. It reaches the host only
+// through the module _rlm, which has two functions, call and call_str, that send a request and
+// return the answer. [session.Accounts] answers them.
 //
-// Tier wasm implements the module _rlm in C. In a process, native/native.py implements it over a
-// connection, and [Guest] is the host's end.
+// Tier wasm implements the module _rlm in C. In a process, native/native.py implements the module
+// over a connection, and [Guest] is the host's end.
 package pykernel
 
 import (
@@ -27,7 +27,7 @@ import (
 var guest embed.FS
 
 // Modules returns the modules that the runtime adds to the standard library: a look-alike of
-// pydantic and the time zones of tzdata, both of which yield to the real ones.
+// pydantic and the time zones of tzdata. The real modules take precedence over both.
 func Modules() []string { return []string{"pydantic", "rlm_models", "tzdata"} }
 
 // Boot returns Python source that loads the runtime and registers its run function with
@@ -50,7 +50,7 @@ func joinSources() string {
 	return "sources = " + string(dict) + "\n" + main
 }
 
-// HashSources adds everything that determines Boot to a hash. It is faster than Boot.
+// HashSources adds everything that determines Boot to a hash, which takes less time than Boot.
 func HashSources(h hash.Hash) {
 	buffer := make([]byte, 32<<10)
 	for _, name := range guestFiles() {

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// stalled ends a download that has received nothing for this long.
+// stalled is the time without new bytes after which a download is ended.
 const stalled = time.Minute
 
-// fetch returns the path of a wheel with this digest, from the cache or downloaded from its
-// address.
+// fetch returns the path of the wheel with the given digest, which is in the cache or downloaded
+// from its address.
 func (r *resolver) fetch(ctx context.Context, base string, from *url.URL, sum string) (string, error) {
 	name := filepath.Join(r.CacheDir, sum+".whl")
 	if isWhole(name, sum) {
@@ -34,8 +34,8 @@ func (r *resolver) fetch(ctx context.Context, base string, from *url.URL, sum st
 	return name, nil
 }
 
-// isWhole reports whether a file matches a digest. A cache can be damaged, and each file is read
-// only once in a run.
+// isWhole reports whether the content of a file matches a digest. A cache can be damaged, and each
+// file is read only once in a run.
 func isWhole(name, sum string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -47,7 +47,7 @@ func isWhole(name, sum string) bool {
 	return err == nil && hex.EncodeToString(hash.Sum(nil)) == sum
 }
 
-// download writes a file if it matches the digest. Other processes see the whole file or nothing.
+// download writes a file if it matches the digest. Other processes find the whole file or no file.
 func (r *resolver) download(ctx context.Context, name string, from *url.URL, sum string) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -86,7 +86,7 @@ func (r *resolver) download(ctx context.Context, name string, from *url.URL, sum
 	return os.Rename(to.Name(), name)
 }
 
-// removeLeft removes a file that was not renamed.
+// removeLeft removes a temporary file that was not renamed.
 func removeLeft(name string) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -28,8 +28,8 @@ const (
 	maxFiles = 100_000  // files per package
 )
 
-// patience bounds the request for one page of an index; a download may take as long as bytes keep
-// arriving.
+// patience bounds the request for one page of an index. A download may continue as long as bytes
+// keep arriving.
 const patience = 60 * time.Second
 
 // index is a server with the simple API.
@@ -38,7 +38,7 @@ type index struct {
 	client *http.Client
 }
 
-// openIndex checks the address of an index. Only this machine may serve an index unencrypted.
+// openIndex checks the address of an index. An index without encryption must be on this machine.
 func openIndex(address string) (*index, error) {
 	if address == "" {
 		address = PyPI
@@ -61,7 +61,7 @@ func openIndex(address string) (*index, error) {
 	return &index{parsed, client}, nil
 }
 
-// checkServer refuses a server whose answers others could read and change.
+// checkServer refuses a server whose answers others could read or change.
 func checkServer(server *url.URL) error {
 	ip := net.ParseIP(server.Hostname())
 	isHere := server.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
@@ -127,7 +127,7 @@ func (x *index) find(ctx context.Context, name string) ([]file, error) {
 
 var errNoPackage = errors.New("the index has no such package")
 
-// get starts a download. Kind is the expected type, or empty for any.
+// get starts a download. kind is the expected media type, or empty for any.
 func (x *index) get(ctx context.Context, at *url.URL, kind string) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// A lock has one line per package, in the format of pip's requirements files, with the origin of
-// the wheel after #.
+// lockLine matches a line of a lock. A lock has one line per package, in the format of pip's
+// requirements files, with the origin of the wheel after #.
 
 var lockLine = lazyregexp.New(
 	`^([a-z0-9-]+)==([A-Za-z0-9.+!_-]+) --hash=sha256:([0-9a-f]{64}) # (\S+) (\S+)$`)
@@ -30,8 +30,8 @@ func FormatLock(pins []Pin) string {
 	return b.String()
 }
 
-// ReadLock fetches the packages of a lock. The lock must contain everything that the texts require
-// and the target lacks.
+// ReadLock fetches the packages of a lock. The lock must contain all packages that the requirements
+// in texts need and the target lacks.
 func ReadLock(
 	ctx context.Context, lock string, target Target, texts []string, options Options,
 ) ([]Pin, error) {
@@ -94,7 +94,7 @@ func parseLock(lock string) ([]Pin, error) {
 	return pins, nil
 }
 
-// checkLock reports packages that are required but not locked, and packages that do not suit the
+// checkLock reports packages that are required but not locked, and packages that do not fit the
 // target.
 func checkLock(pins []Pin, target *Target, texts []string) error {
 	versions := map[string]string{}

@@ -10,14 +10,15 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Conditions of requirements, such as python_version < "3.11" and extra == "test".
+// tokenForm matches a token in the condition of a requirement, such as python_version < "3.11" and
+// extra == "test".
 
 var tokenForm = lazyregexp.New(`^(?:\s+)?(\(|\)|"[^"]*"|'[^']*'|~=|===?|!=|<=|>=|<|>|[a-z_]+(?:\.[a-z_]+)?)`)
 
 // maxMarkerDepth bounds the nesting of parentheses.
 const maxMarkerDepth = 20
 
-// marker is a condition being parsed, and the facts that it refers to.
+// marker is a condition being parsed, and the facts to which it refers.
 type marker struct {
 	tokens []string
 	facts  map[string]string
@@ -25,7 +26,7 @@ type marker struct {
 	depth  int
 }
 
-// holds reports whether a condition holds for the facts and any of the extras.
+// holds reports whether a condition is true for the facts and any of the extras.
 func holds(text string, facts map[string]string, extras []string) (bool, error) {
 	if text == "" {
 		return true, nil
@@ -60,7 +61,7 @@ func (m *marker) next() string {
 	return token
 }
 
-// takes consumes the next token if it is the given one, and reports whether it was.
+// takes consumes the next token if it is the given one, and reports whether that was the case.
 func (m *marker) takes(token string) bool {
 	if len(m.tokens) == 0 || m.tokens[0] != token {
 		return false
@@ -145,7 +146,7 @@ func (m *marker) compareExtra(left, operator, right string) (bool, error) {
 	return false, fmt.Errorf("cannot compare extra with the operator %q", operator)
 }
 
-// value returns the value of a token, and whether the token is the name of a version.
+// value returns the value of a token, and reports whether the token is the name of a version.
 func (m *marker) value(token string) (text string, isVersion bool, err error) {
 	if len(token) >= 2 && (token[0] == '"' || token[0] == '\'') {
 		return token[1 : len(token)-1], false, nil
@@ -157,7 +158,7 @@ func (m *marker) value(token string) (text string, isVersion bool, err error) {
 	return text, strings.HasSuffix(token, "_version") && token != "platform_version", nil
 }
 
-// compareFacts compares two values as versions, if either is a version, or else as texts.
+// compareFacts compares two values as versions if asVersions is set, otherwise as strings.
 func compareFacts(a, operator, b string, asVersions bool) (bool, error) {
 	switch operator {
 	case "in":

@@ -21,7 +21,8 @@ type requirement struct {
 const maxRequirement = 4 << 10
 
 var (
-	// A requirement: name, extras, versions, marker. Requirements by URL do not match.
+	// requirementForm matches a requirement: name, extras, versions, marker. It does not match
+	// requirements by URL.
 	requirementForm = lazyregexp.New(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*` +
 		`(?:\[([A-Za-z0-9._,\s-]*)\])?\s*` +
 		`(?:\(([^()@;]*)\)|([^()@;]*))\s*(?:;(.*))?$`)
@@ -63,7 +64,7 @@ func parseRequirement(text string) (requirement, error) {
 	return r, nil
 }
 
-// allows reports whether a version meets all comparisons of a spec.
+// allows reports whether a version satisfies all comparisons of a spec.
 func allows(spec string, v version.Version) (bool, error) {
 	if spec == "" {
 		return true, nil

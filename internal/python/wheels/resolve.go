@@ -18,7 +18,7 @@ const (
 	maxPasses   = 60
 )
 
-// Options configure where packages come from and where they are kept.
+// Options configure the source of packages and the folder in which they are kept.
 type Options struct {
 	// Index is the URL of the index. Empty means PyPI.
 	Index string
@@ -47,8 +47,9 @@ type resolver struct {
 	paths  map[string]string       // by digest
 }
 
-// Resolve finds and fetches the packages that the texts require, and their dependencies. They are
-// sorted by name. Packages that the target has in an allowed version are left out.
+// Resolve finds and fetches the packages that the requirements in texts name, and their
+// dependencies. The pins are sorted by name. Packages that the target has in an allowed version are
+// left out.
 func Resolve(ctx context.Context, target Target, texts []string, options Options) ([]Pin, error) {
 	x, err := openIndex(options.Index)
 	if err != nil {
@@ -75,14 +76,14 @@ func Resolve(ctx context.Context, target Target, texts []string, options Options
 	return r.resolve(ctx, roots)
 }
 
-// wish is the combined requirements for one package.
+// wish combines all requirements for one package.
 type wish struct {
 	specs  []string
 	extras map[string]bool
-	by     []string // each spec, and its origin
+	by     []string // each spec with its origin
 }
 
-// wishes are all wishes, by package.
+// wishes holds all wishes, by package.
 type wishes map[string]*wish
 
 // add adds a requirement. It reports whether the package or one of its extras is new.
@@ -104,7 +105,7 @@ func (w wishes) add(wanted *requirement, by string) (isNew bool) {
 	return isNew
 }
 
-// resolve repeats until the chosen packages require no further ones.
+// resolve chooses packages, repeatedly until the chosen packages require no further ones.
 func (r *resolver) resolve(ctx context.Context, roots []requirement) ([]Pin, error) {
 	chosen := map[string]file{}
 	for range maxPasses {
@@ -165,7 +166,8 @@ func (r *resolver) gather(
 	return wishes, nil
 }
 
-// requirementsOf returns the requirements of a chosen package, on the target and with these extras.
+// requirementsOf returns the requirements of a chosen package, for the target and with the given
+// extras.
 func (r *resolver) requirementsOf(
 	ctx context.Context, f *file, extras []string,
 ) ([]requirement, error) {
@@ -216,7 +218,7 @@ func (r *resolver) open(ctx context.Context, f *file) (*wheelReader, error) {
 	return w, nil
 }
 
-// chooseAll chooses a release for each wish. Packages that the target has need none.
+// chooseAll chooses a release for each wish. Packages that the target has need no release.
 func (r *resolver) chooseAll(ctx context.Context, wanted wishes) (map[string]file, error) {
 	chosen := map[string]file{}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Target is the Python that packages are for.
+// Target is the Python for which packages are chosen.
 type Target struct {
-	// Python is its version, such as "3.13.5".
+	// Python is the version of Python, such as "3.13.5".
 	Python string
 	// Machine is the processor as named in wheels, such as "x86_64". If it is empty, only pure
 	// Python wheels are accepted.
 	Machine string
 	// Glibc is the minor version of the target's glibc 2, if Machine is set.
 	Glibc int
-	// Has are the versions of the packages already present, by normalised name.
+	// Has holds the versions of the packages that are already present, by normalised name.
 	Has map[string]string
-	// Help completes an error about a package without a wheel for this target.
+	// Help returns advice that completes an error about a package without a wheel for this target.
 	Help func(name string) string
 }
 
@@ -35,7 +35,7 @@ func (t *Target) minor() int {
 	return n
 }
 
-// facts returns the facts that the conditions of requirements may refer to.
+// facts returns the facts to which the conditions of requirements may refer.
 func (t *Target) facts() map[string]string {
 	facts := map[string]string{
 		"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux",
@@ -51,8 +51,8 @@ func (t *Target) facts() map[string]string {
 	return facts
 }
 
-// rank returns how well a wheel with these tags fits, or -1 if it does not. A wheel compiled for
-// the target ranks above one of pure Python.
+// rank returns a number that is higher the better a wheel with the given tags fits, or -1 if it
+// does not fit. A wheel compiled for the target ranks above one of pure Python.
 func (t *Target) rank(tags wheelTags) int {
 	best := -1
 	for _, python := range tags.python {
@@ -88,7 +88,7 @@ func (t *Target) rankOne(python, abi, platform string) int {
 	return -1
 }
 
-// isAtMost reports whether a tag such as cp310 has this prefix and a minor version of at most
+// isAtMost reports whether a tag such as cp310 has the given prefix and a minor version of at most
 // minor.
 func isAtMost(tag, start string, minor int) bool {
 	n, err := strconv.Atoi(strings.TrimPrefix(tag, start))
@@ -119,7 +119,7 @@ func (t *Target) rankPlatform(platform string) int {
 	return min(n, 99)
 }
 
-// wheelTags are the compatibility tags in a wheel's file name.
+// wheelTags holds the compatibility tags in a wheel's file name.
 type wheelTags struct{ python, abi, platform []string }
 
 // wheelName is the information in a wheel's file name.

@@ -14,7 +14,7 @@ type Tree struct {
 	wheels []*wheelReader
 }
 
-// Open returns the tree of all pins, which must come from Resolve or ReadLock.
+// Open returns the tree of all pins, which must be results of Resolve or ReadLock.
 func Open(pins []Pin) (*Tree, error) {
 	t := &Tree{}
 	owner, total := map[string]string{}, uint64(0)

@@ -131,9 +131,9 @@ func checkEntry(f *zip.File) error {
 	return nil
 }
 
-// placeOf returns where a file is installed. From the folder NAME.data, only libraries are
-// installed: its scripts and headers are for use in a shell. Files that make Python run code at
-// startup are never installed.
+// placeOf returns the path at which a file is installed. From the folder NAME.data, only libraries
+// are installed, because its scripts and headers are for use in a shell. Files that make Python run
+// code at startup are never installed.
 func placeOf(name string) (place string, isWanted bool) {
 	top, rest, _ := strings.Cut(name, "/")
 	if strings.HasSuffix(top, ".data") {

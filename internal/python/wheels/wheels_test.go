@@ -23,7 +23,7 @@ func pure() Target {
 	return Target{Python: "3.13.5", Help: func(name string) string { return "advice on " + name }}
 }
 
-// resolve resolves requirements with an index of these wheels.
+// resolve resolves requirements with an index of the given wheels, has.
 func resolve(t *testing.T, target Target, wanted []string, has ...wheelindex.Wheel) ([]Pin, error) {
 	t.Helper()
 	server := wheelindex.Start(has...)
@@ -31,7 +31,7 @@ func resolve(t *testing.T, target Target, wanted []string, has ...wheelindex.Whe
 	return Resolve(t.Context(), target, wanted, Options{Index: server.URL, CacheDir: t.TempDir()})
 }
 
-// names returns pins as name==version.
+// names returns the pins in the form name==version.
 func names(pins []Pin) (list []string) {
 	for _, p := range pins {
 		list = append(list, p.Name+"=="+p.Version)
@@ -425,8 +425,8 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// FuzzWheel opens archives: no name leads out of the folder, and no file has more bytes than
-// declared.
+// FuzzWheel opens archives, and checks that no name leads out of the folder, and that no file has
+// more bytes than declared.
 func FuzzWheel(f *testing.F) {
 	f.Add(wheelindex.Official().Data)
 	f.Add(wheelindex.Make("a-1-py3-none-any.whl", []string{"b"}, map[string]string{"a.py": "1"}).Data)
@@ -485,7 +485,7 @@ func TestALockIsFollowed(t *testing.T) {
 	}
 }
 
-// FuzzLock parses locks, which are files of users.
+// FuzzLock parses locks, which are files that users provide.
 func FuzzLock(f *testing.F) {
 	f.Add("a==1 --hash=sha256:" + strings.Repeat("0", 64) + " # a-1-py3-none-any.whl https://example.com/a\n")
 	target := pure()

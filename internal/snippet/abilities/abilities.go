@@ -1,4 +1,4 @@
-// Package abilities derives from a tier's description what the tier can run.
+// Package abilities derives the abilities of a tier from its description.
 package abilities
 
 import (
@@ -12,7 +12,7 @@ import (
 func RunsWholeLanguage(info *tiers.Info) bool { return info.Has(tiers.FeatureDynamic) }
 
 // LacksModule reports whether a tier is known to lack the module of a dotted name. Without a list
-// of modules, none is known to be missing. Tiers check the packages of Go snippets themselves
+// of modules, no module is known to be missing. Tiers check the packages of Go snippets themselves
 // before running them.
 func LacksModule(info *tiers.Info, language tiers.Language, module string) bool {
 	if language != tiers.Python || info.Modules == nil {

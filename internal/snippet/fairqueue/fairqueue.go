@@ -1,9 +1,9 @@
 // Package fairqueue shares a few places among many tenants. Each tenant waits in a separate line,
-// and the lines take turns, so a tenant that asks often delays only itself. Within a line, callers
-// that keep their place briefly go before the others, with exceptions, so that the others advance
-// as well. While quick callers keep coming, one of several places is reserved for them, so they
-// need not wait for a slow caller to give up its place. The last of the other places rests half of
-// that time.
+// and the lines take turns, so a tenant that requests many places delays only itself. Within a
+// line, callers that keep their place briefly (quick callers) go before the others, with
+// exceptions, so that the others advance as well. While quick callers keep arriving, one of several
+// places is reserved for them, so they need not wait for a slow caller to give up its place. During
+// that time, slow callers leave the last of the other places unused half of the time.
 package fairqueue
 
 import (
@@ -30,11 +30,11 @@ type Queue struct {
 	free     int
 	slow     int              // places held by slow callers
 	quickAt  time.Time        // last arrival of a quick caller
-	slowAt   time.Time        // last time a slow caller received a place
-	restsTo  time.Time        // slow callers rest until then
+	slowAt   time.Time        // last time that a slow caller received a place
+	restsTo  time.Time        // slow callers receive no place until then
 	retry    *time.Timer      // ends the time for which a free place is reserved; may be nil
 	lines    map[string]*line // lines of waiting tenants
-	turns    []*line          // the same lines, in the order of their turns
+	turns    []*line          // the lines, in the order of their turns
 	arrivals signal           // raised when a caller arrives
 	fresh    signal           // raised when a caller arrives in Enter
 }
@@ -64,22 +64,23 @@ func (s *signal) ask(hasCome bool) <-chan struct{} {
 type line struct {
 	tenant      string
 	quick, slow []*caller
-	passed      int // quick callers that have gone first since the last slow one
+	passed      int // quick callers that received a place since the last slow one
 }
 
-// mostPassed bounds how many quick callers of a tenant may go before a slow one.
+// mostPassed bounds the number of quick callers of a tenant that go before a waiting slow one.
 const mostPassed = 4
 
-// keptFor is how long one place is reserved for quick callers, after the last one arrived. Half of
-// that time, slow callers may have the last of the other places: after it, they rest for as long as
-// one of them had it, but at most mostRest.
+// keptFor is the time for which one place is reserved for quick callers after the last one arrived.
+// During that time, slow callers may have the last of the other places half of the time: after a
+// slow caller has held it, slow callers wait for as long as that caller held it, but at most
+// mostRest.
 const (
 	keptFor  = 50 * time.Millisecond
 	mostRest = 20 * time.Millisecond
 )
 
 // next removes the next caller from a non-empty line. It returns nil if only slow callers wait and
-// may not have a place.
+// must not have a place.
 func (l *line) next(admitsSlow bool) *caller {
 	from := &l.quick
 	switch {
@@ -99,7 +100,7 @@ func (l *line) next(admitsSlow bool) *caller {
 	return c
 }
 
-// of returns the line's list of callers that a caller waits in.
+// of returns the list of the line in which a caller waits.
 func (l *line) of(c *caller) *[]*caller {
 	if c.isSlow {
 		return &l.slow
@@ -110,8 +111,8 @@ func (l *line) of(c *caller) *[]*caller {
 // caller is waiting for a place.
 type caller struct {
 	ready      chan struct{}
-	isNewcomer bool // it has not had a place yet
-	isSlow     bool // it keeps its place for a long time
+	isNewcomer bool // the caller has not had a place yet
+	isSlow     bool // the caller keeps its place for a long time
 }
 
 // New returns a queue for a number of places. At most longest callers of a tenant may wait.
@@ -125,7 +126,7 @@ func (q *Queue) Enter(ctx context.Context, tenant string) error {
 	return q.enter(ctx, tenant, q.longest, caller{isNewcomer: true})
 }
 
-// Return is like Enter, for a caller that has had a place before: no line is too long for it. A
+// Return is like Enter, for a caller that has had a place before: it never returns [ErrFull]. A
 // slow caller keeps its places for a long time and calls LeaveSlow instead of Leave.
 func (q *Queue) Return(ctx context.Context, tenant string, isSlow bool) error {
 	return q.enter(ctx, tenant, math.MaxInt, caller{isSlow: isSlow})
@@ -137,14 +138,14 @@ func (q *Queue) HasWaiting() bool { return q.waiting.Load() > 0 }
 // HasNewcomers reports whether any caller is waiting in Enter.
 func (q *Queue) HasNewcomers() bool { return q.newcomers.Load() > 0 }
 
-// Arrival returns a channel that is closed as soon as a caller waits.
+// Arrival returns a channel that is closed as soon as any caller waits.
 func (q *Queue) Arrival() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.arrivals.ask(q.HasWaiting())
 }
 
-// Newcomer returns a channel that is closed as soon as a caller waits in Enter.
+// Newcomer returns a channel that is closed as soon as any caller waits in Enter.
 func (q *Queue) Newcomer() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -168,13 +169,13 @@ func (q *Queue) enter(ctx context.Context, tenant string, longest int, as caller
 		return nil
 	case <-ctx.Done():
 		if !q.quit(tenant, c) {
-			q.leave(c.isSlow) // the place came at the same time
+			q.leave(c.isSlow) // the caller received a place at the same time
 		}
 		return context.Cause(ctx)
 	}
 }
 
-// join takes a free place, or a position in the tenant's line: then the returned caller is not nil.
+// join takes a free place, or joins the tenant's line and returns the waiting caller.
 func (q *Queue) join(tenant string, longest int, as caller) (*caller, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -211,7 +212,7 @@ func (q *Queue) join(tenant string, longest int, as caller) (*caller, error) {
 // admitsSlow reports whether a slow caller may have a free place.
 func (q *Queue) admitsSlow() bool { return q.slowWait() <= 0 }
 
-// slowWait returns how long a slow caller must wait for a free place.
+// slowWait returns the time for which a slow caller must wait for a free place.
 func (q *Queue) slowWait() time.Duration {
 	kept := keptFor - time.Since(q.quickAt)
 	switch {
@@ -239,7 +240,7 @@ func (q *Queue) count(c *caller, n int64) {
 	}
 }
 
-// quit removes a caller from its line, and reports whether it was still there.
+// quit removes a caller from its line, and reports whether the caller was still in it.
 func (q *Queue) quit(tenant string, c *caller) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -311,7 +312,7 @@ func (q *Queue) giveKept() {
 }
 
 // giveOne assigns a place to the first line with an eligible caller. It reports whether there was
-// one.
+// such a line.
 func (q *Queue) giveOne() bool {
 	admitsSlow := q.admitsSlow()
 	for i, l := range q.turns {

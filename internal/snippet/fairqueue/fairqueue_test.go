@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestLinesTakeTurns uses one tenant with many callers and two with a few.
+// TestLinesTakeTurns checks the order of one tenant with many callers and two tenants with a few.
 func TestLinesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(1, 100)
@@ -89,7 +89,7 @@ func TestAFullLineRefusesOnlyItsTenant(t *testing.T) {
 	})
 }
 
-// TestNoPlaceIsLost uses callers that give up at any time.
+// TestNoPlaceIsLost checks that no place is lost if callers give up at any time.
 func TestNoPlaceIsLost(t *testing.T) {
 	const places = 3
 	q := New(places, 50)
@@ -135,8 +135,8 @@ func leaveAs(q *Queue, name string) {
 	}
 }
 
-// TestSlowCallersRestBesideQuickOnes: while quick callers arrive, slow callers wait for as long as
-// the last slow caller held its place, at most mostRest.
+// TestSlowCallersRestBesideQuickOnes checks that while quick callers arrive, slow callers wait for
+// as long as the last slow caller held its place, at most mostRest.
 func TestSlowCallersRestBesideQuickOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(2, 100)
@@ -172,7 +172,8 @@ func TestSlowCallersRestBesideQuickOnes(t *testing.T) {
 	})
 }
 
-// TestARestEndsForThoseThatWaited: a place was reserved for longer when they arrived.
+// TestARestEndsForThoseThatWaited checks that a waiting slow caller receives a place when the rest
+// ends, although a place was reserved for longer when the caller arrived.
 func TestARestEndsForThoseThatWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(2, 100)
@@ -199,7 +200,8 @@ func TestARestEndsForThoseThatWaited(t *testing.T) {
 	})
 }
 
-// TestAPlaceIsKeptForQuickCallers: while quick callers arrive, slow ones share the other places.
+// TestAPlaceIsKeptForQuickCallers checks that while quick callers arrive, slow ones share the other
+// places.
 func TestAPlaceIsKeptForQuickCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(2, 100)
@@ -242,7 +244,8 @@ func TestAPlaceIsKeptForQuickCallers(t *testing.T) {
 	})
 }
 
-// TestQuickCallersGoFirst uses slow callers of one tenant, which must not wait forever.
+// TestQuickCallersGoFirst checks that quick callers of a tenant go before its slow callers, which
+// must not wait forever.
 func TestQuickCallersGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(1, 100)
@@ -293,7 +296,7 @@ func TestAnArrivalIsSeen(t *testing.T) {
 			}
 		}()
 		<-arrival
-		<-q.Arrival() // it is still waiting
+		<-q.Arrival() // a caller is still waiting
 		<-q.Newcomer()
 		q.Leave()
 		synctest.Wait()

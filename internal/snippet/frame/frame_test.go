@@ -145,7 +145,7 @@ func FuzzReader(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		// Whatever was understood is written as it was read.
+		// Every frame must be written as it was read.
 		if !bytes.HasPrefix(stream, again.Bytes()) {
 			t.Fatalf("%q became %q", stream, again.Bytes())
 		}

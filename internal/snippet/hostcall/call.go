@@ -10,7 +10,7 @@ import (
 )
 
 // Go calls a host function on a new goroutine, and passes its result to done exactly once. A
-// function that panics or ends its goroutine counts as failed.
+// function that panics or ends its goroutine has failed.
 func Go(
 	ctx context.Context, log *slog.Logger, host tiers.Host, call tiers.Call,
 	done func(tiers.Value, error),
@@ -36,8 +36,8 @@ func Await(
 	return value, err
 }
 
-// Call calls a host function. A panic becomes an error without the panic's value, which the guest
-// must not see; value and stack are logged.
+// Call calls a host function. A panic becomes an error without the panic's value, which must not
+// reach the guest. The value and the stack are logged.
 func Call(
 	ctx context.Context, log *slog.Logger, host tiers.Host, call tiers.Call,
 ) (value tiers.Value, err error) {

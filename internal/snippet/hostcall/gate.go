@@ -1,7 +1,7 @@
 // Package hostcall makes the host calls of a session. A host function is the caller's code: [Call]
-// and [Go] contain its panics. [Gate] bounds the calls under way: their number, and the bytes of
-// their arguments and results. A guest can start calls much faster than the host answers them, and
-// the host must not hold more data for it than the guest itself could.
+// and [Go] contain its panics. [Gate] bounds the number of running calls and the bytes of their
+// arguments and results. A guest can start calls much faster than the host answers them, and the
+// host must not hold more data for the guest than the guest itself could.
 package hostcall
 
 import (
@@ -20,7 +20,7 @@ type Gate struct {
 	most          int64 // bytes
 }
 
-// New returns a gate for complete limits: at most HostCallsAtOnce calls run at a time, and all
+// New returns a gate for complete limits: at most HostCallsAtOnce calls run concurrently, and all
 // arguments and results together occupy at most Memory.
 func New(limits tiers.Limits) *Gate {
 	return &Gate{
@@ -29,8 +29,8 @@ func New(limits tiers.Limits) *Gate {
 	}
 }
 
-// Hold counts the bytes of a call's arguments from the request on, or of its result until the guest
-// has it. If it succeeds, Free must be called afterwards.
+// Hold counts the bytes of a call's arguments, from the request on, or of its result, until the
+// guest has received it. If it succeeds, Free must be called afterwards.
 func (g *Gate) Hold(bytes int) error {
 	if g.bytes.TryAcquire(int64(bytes)) {
 		return nil
@@ -45,7 +45,7 @@ func (g *Gate) Hold(bytes int) error {
 // Free releases bytes counted by Hold.
 func (g *Gate) Free(bytes int) { g.bytes.Release(int64(bytes)) }
 
-// Enter waits for a place. The error is the context's; if there is none, Leave must be called when
+// Enter waits for a place. The error is the context's. Without an error, Leave must be called when
 // the host function has returned.
 func (g *Gate) Enter(ctx context.Context) error { return g.places.Acquire(ctx, 1) }
 

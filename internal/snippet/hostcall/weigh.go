@@ -2,28 +2,28 @@ package hostcall
 
 import "bytes"
 
-// The most memory that a decoded JSON value occupies on the host besides its text, in bytes.
+// The maximum memory that a decoded JSON value occupies on the host in addition to its text, in
+// bytes.
 const (
 	valueCost  = 48  // an interface, and the header of the value behind it
-	objectCost = 300 // Weigh returns the memory that the host may need for decoded JSON from a guest, in bytes.
+	objectCost = 300 // in addition, a map, for an object that is not empty
 )
 
-// Weigh returns how much memory the host may need for JSON from a guest once it is decoded,
-// in bytes.
+// Weigh returns the memory that the host may need for decoded JSON from a guest, in bytes.
 func Weigh(data []byte) int {
 	values, objects := count(data, len(data))
 	return len(data) + valueCost*values + objectCost*objects
 }
 
-// CountValues returns at least the number of values in a JSON text down to a depth, without
-// decoding it: depth 1 covers the outermost array or object and its elements. A program calls it
-// before decoding a guest's text, because 90 MB of "[]," become 4 GB.
+// CountValues returns an upper bound of the number of values in a JSON text down to a depth,
+// without decoding it: depth 1 covers the outermost array or object and its elements. Call it
+// before decoding a guest's JSON, because 90 MB of "[]," become 4 GB.
 func CountValues(data []byte, depth int) int {
 	values, _ := count(data, depth)
 	return values
 }
 
-// count returns at least the number of values, and of objects with names, down to a depth.
+// count returns upper bounds of the numbers of values and of objects with names, down to a depth.
 func count(data []byte, depth int) (values, objects int) {
 	values = 1
 	nested := 0

@@ -66,7 +66,8 @@ func FuzzCountValues(f *testing.F) {
 	})
 }
 
-// TestTheWeightCoversWhatADecoderTakes measures the memory of decoded lists of each kind.
+// TestTheWeightCoversWhatADecoderTakes checks, for lists of different elements, that the weight is
+// at least the memory of the decoded list.
 func TestTheWeightCoversWhatADecoderTakes(t *testing.T) {
 	const n = 50_000
 	for _, element := range []string{

@@ -1,8 +1,8 @@
 // Package jsonrpc implements JSON-RPC 2.0 over a stream, with one message per line. Both ends send
-// requests and responses, and any number of requests can be under way at once.
+// requests and responses, and any number of requests can be in progress concurrently.
 //
 // The peer is hostile. A line is bounded before it is decoded, both in bytes and in the memory of
-// its values, and so are the peer's requests under way. Messages are decoded strictly.
+// its values, and so are the peer's unanswered requests. Messages are decoded strictly.
 package jsonrpc
 
 import (
@@ -24,8 +24,8 @@ import (
 const (
 	MaxMessage  = 64 << 20  // bytes per line
 	maxWeight   = 512 << 20 // bytes of its decoded values
-	maxRequests = 1024      // maximum of the peer's concurrent requests
-	maxHeld     = 1 << 30   // bytes of all of them
+	maxRequests = 1024      // the peer's concurrent requests
+	maxHeld     = 1 << 30   // bytes of all these requests
 )
 
 // ErrClosed is the error of a call whose connection ended before the response.
@@ -34,12 +34,12 @@ var ErrClosed = errors.New("the connection has ended")
 // errCancelled is the cause that ends a request cancelled by the peer.
 var errCancelled = errors.New("the client has cancelled the request")
 
-// Handler handles the peer's messages. A *Error is sent to the peer as it is; any other error
-// becomes an internal error with the same text.
+// Handler handles the peer's messages. A *Error is sent to the peer unchanged; any other error
+// becomes an internal error with the same message.
 type Handler interface {
-	// Begin accepts a request. Calls follow the order of the messages, and each delays the messages
-	// after it. Begin returns a function that answers the request on another goroutine. The context
-	// ends when the peer cancels the request or the connection ends.
+	// Begin accepts a request. Calls of Begin follow the order of the messages, and each delays the
+	// messages after it. Begin returns a function that answers the request on another goroutine.
+	// The context ends when the peer cancels the request or the connection ends.
 	Begin(ctx context.Context, method string, params Raw) (Answer, error)
 	// Notice handles a notification, also in the order of the messages.
 	Notice(method string, params Raw) error
@@ -81,13 +81,13 @@ func New(in io.Reader, out io.Writer, handler Handler, log *slog.Logger) *Conn {
 	}
 }
 
-// OnRefusal sets a function that is called with each request refused for exceeding a bound: the
-// handler never sees such requests. Call OnRefusal before Serve.
+// OnRefusal sets a function that is called with each request that is refused for exceeding a bound.
+// The handler never receives such requests. Call OnRefusal before Serve.
 func (c *Conn) OnRefusal(refused func(method string, why *Error)) { c.refused = refused }
 
 // Bound bounds each message, and the total bytes of the peer's requests and the responses that the
-// peer has not read. Shared, if not nil, counts the bytes of several connections: it is called with
-// n to accept or refuse n bytes, and with -n to release them. Call Bound before Serve.
+// peer has not read. If shared is not nil, it counts the bytes of several connections: it is called
+// with n to accept or refuse n bytes, and with -n to release them. Call Bound before Serve.
 func (c *Conn) Bound(most int, shared func(n int) error) {
 	c.maxHeld, c.maxWeight = min(most, maxHeld), min(most, maxWeight)
 	c.shared = shared
@@ -95,7 +95,7 @@ func (c *Conn) Bound(most int, shared func(n int) error) {
 
 // Serve reads messages until the stream or the context ends, or a message is too long. It then
 // cancels all requests and waits for them. The end of the stream is not an error. Serve notices the
-// end of the context only at the next message: close the stream to end a read.
+// end of the context only at the next message; close the stream to end a read.
 func (c *Conn) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	err := c.readAll(ctx)
@@ -169,7 +169,7 @@ func (c *Conn) take(ctx context.Context, line []byte) error {
 	return c.begin(ctx, m, weight)
 }
 
-// refuse ends a request, or our call that a response belongs to.
+// refuse ends the request in a message, or the call to which a response belongs.
 func (c *Conn) refuse(m *message, why *Error) error {
 	switch {
 	case m.Method == "":
@@ -193,7 +193,8 @@ func (c *Conn) checkWeight(weight, size int) *Error {
 		quantity.IBytes(weight), quantity.IBytes(c.maxWeight))
 }
 
-// settle passes a response to its call. A response without a call is late or made up.
+// settle passes a response to its call. It ignores a response without a call, which is late or
+// invented.
 func (c *Conn) settle(m *message) {
 	if m.ID.Kind() == 'n' {
 		c.warn("the peer could not read a message", "error", fmt.Sprintf("%.200q", m.Error.Message))
@@ -247,11 +248,11 @@ func (c *Conn) cancelRequest(params Raw) error {
 	if cancel, ok := c.requests[key(p.ID)]; ok {
 		cancel(errCancelled)
 	}
-	return nil // without the request, its response is under way
+	return nil // without an entry, the response is already being sent
 }
 
 // begin answers a request on a separate goroutine. It refuses requests beyond the bounds, because
-// waiting here would hold up the responses to our own calls.
+// waiting here would delay the responses to our own calls.
 func (c *Conn) begin(ctx context.Context, m *message, size int) error {
 	name := key(m.ID)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -285,7 +286,7 @@ func (c *Conn) begin(ctx context.Context, m *message, size int) error {
 	return nil
 }
 
-// kind is the part of an error's details that names the error by a word.
+// kind is the part of an error's details that names the kind of the error.
 type kind struct {
 	Kind string `json:"kind"`
 }
@@ -318,7 +319,7 @@ func respond(ctx context.Context, id Raw, answer Answer, err error) *message {
 	return &message{ID: id, Error: known}
 }
 
-// write writes a message in one piece.
+// write writes a message with one call of Write.
 func (c *Conn) write(m *message) error {
 	line, err := c.encode(m)
 	if err != nil {
@@ -345,14 +346,14 @@ func (c *Conn) encode(m *message) ([]byte, error) {
 	return encode(&message{ID: m.ID, Error: NewError(CodeServer, kind{"too_large"}, "%v", long)})
 }
 
-// Call sends a request to the peer, and decodes the result into the value that result points to,
-// unless result is nil. If the context ends, Call cancels the request. An error of the peer is a
-// *Error.
+// Call sends a request to the peer, and decodes the response's result into the value that result
+// points to, unless result is nil. If the context ends, Call cancels the request. An error of the
+// peer is a *Error.
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
 	return c.call(ctx, method, params, result, false)
 }
 
-// CallToEnd is like Call, but also waits for the response to a cancelled request: once it has
+// CallToEnd is like Call, but also waits for the response to a cancelled request. After it has
 // returned, the peer does no more work for the request.
 func (c *Conn) CallToEnd(ctx context.Context, method string, params, result any) error {
 	return c.call(ctx, method, params, result, true)
@@ -390,7 +391,7 @@ func (c *Conn) call(ctx context.Context, method string, params, result any, toEn
 	return errors.Join(context.Cause(ctx), err)
 }
 
-// readAnswer decodes a response; the connection may have been closed instead.
+// readAnswer decodes a response, or returns an error if the connection was closed instead.
 func readAnswer(m *message, isOpen bool, result any) error {
 	switch {
 	case !isOpen:
@@ -431,7 +432,7 @@ func (c *Conn) forget(id int64) {
 	delete(c.calls, id)
 }
 
-// failCalls ends all calls, present and future.
+// failCalls makes all pending and future calls fail.
 func (c *Conn) failCalls() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

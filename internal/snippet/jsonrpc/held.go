@@ -1,11 +1,11 @@
 package jsonrpc
 
-// smallAnswer is the size up to which a response is not counted, in bytes: the number of such
-// responses is bounded by that of requests.
+// smallAnswer is the maximum size of a response that is not counted, in bytes. The bound on
+// requests also bounds the number of such responses.
 const smallAnswer = 4 << 10
 
-// hold counts bytes that the peer makes us keep, and reports whether they are within the bounds.
-// The caller holds mu.
+// hold counts bytes that this end must keep for the peer, and reports whether they are within the
+// bounds. The caller holds mu.
 func (c *Conn) hold(n int) bool {
 	if c.held+n > c.maxHeld || c.shared != nil && c.shared(n) != nil {
 		return false
@@ -22,9 +22,9 @@ func (c *Conn) release(n int) {
 	}
 }
 
-// answer writes the response to a request of a given size. The request counts as under way until it
-// is the response's turn to be written: a peer that reads nothing cannot make us keep an unlimited
-// number of responses.
+// answer writes the response to a request of a given size. The request is counted until it is the
+// response's turn to be written, so a peer that reads nothing cannot make this end keep an
+// unlimited number of responses.
 func (c *Conn) answer(name string, response *message, size int) error {
 	line, err := c.encode(response)
 	held := len(line)
@@ -52,7 +52,7 @@ func (c *Conn) answer(name string, response *message, size int) error {
 	return err
 }
 
-// maxWarnings bounds the lines that a peer can make us log.
+// maxWarnings bounds the lines that a peer can add to the log.
 const maxWarnings = 20
 
 // warn logs a problem with a message that has no response.

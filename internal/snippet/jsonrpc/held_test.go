@@ -23,8 +23,8 @@ func (u *unread) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// sent is the data sent by a peer, in small pieces, so that responses are produced meanwhile. It
-// records its end.
+// sent is the data sent by a peer, in small pieces, so that responses are produced in the meantime.
+// It signals its end.
 type sent struct {
 	io.Reader
 	all chan struct{}
@@ -39,8 +39,8 @@ func (s *sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestAnswersThatNobodyReadsAreBounded: a peer sends requests and reads no responses. Soon it can
-// send no more, and it receives all responses once it reads.
+// TestAnswersThatNobodyReadsAreBounded checks that a peer that reads no responses soon cannot send
+// more requests, and that it receives all responses once it reads.
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	const requests = 4 * maxRequests
 	var lines strings.Builder
@@ -66,7 +66,8 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLargeAnswersThatNobodyReadsAreBounded: responses that do not fit are refused.
+// TestLargeAnswersThatNobodyReadsAreBounded checks that responses beyond the bound are replaced by
+// errors.
 func TestLargeAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	const most, requests = 1 << 20, 20
 	text := strings.Repeat("x", 100_000)
@@ -88,7 +89,7 @@ func TestLargeAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		return nil
 	})
 	go func() {
-		for isFull := false; !isFull; time.Sleep(time.Millisecond) { // there are more answers than fit
+		for isFull := false; !isFull; time.Sleep(time.Millisecond) { // there are too many answers
 			c.mu.Lock()
 			isFull = refusals > 0
 			c.mu.Unlock()
@@ -107,7 +108,7 @@ func TestLargeAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 }
 
-// collected keeps what a peer reads after a while.
+// collected keeps the lines that a peer reads after a while.
 type collected struct {
 	reads <-chan struct{}
 	all   strings.Builder
@@ -118,8 +119,8 @@ func (c *collected) Write(line []byte) (int, error) {
 	return c.all.Write(line)
 }
 
-// TestWarningsAreBounded: a peer cannot fill the log, neither with many messages nor with a long
-// one.
+// TestWarningsAreBounded checks that a peer can fill the log neither with many messages nor with a
+// long one.
 func TestWarningsAreBounded(t *testing.T) {
 	for _, sent := range []string{
 		strings.Repeat(`{"jsonrpc":"2.0","method":"$/cancel","params":{"what":5}}`+"\n", 1000),

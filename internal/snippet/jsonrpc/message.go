@@ -63,7 +63,7 @@ func Decode(params Raw, into any) error {
 	return nil
 }
 
-// describe describes a JSON error without the names of the decoder and of Go types.
+// describe describes a JSON error without naming the decoder or Go types.
 func describe(err error) string {
 	var semantic *strict.SemanticError
 	if !errors.As(err, &semantic) {
@@ -96,8 +96,8 @@ const (
 	maxMethod = 100
 )
 
-// decodeMessage decodes one line. An error is a *Error. It does not check a heavy message, which is
-// refused anyway, for repeated names, because that would need memory for each name.
+// decodeMessage decodes one line. An error is a *Error. It does not check a heavy message for
+// repeated names, because that would need memory for each name and the message is refused anyway.
 func decodeMessage(line []byte, isHeavy bool) (*message, error) {
 	m := &message{}
 
@@ -161,7 +161,7 @@ func checkID(id Raw) error {
 	return nil
 }
 
-// key returns the same text for all spellings of an ID.
+// key returns the same string for all spellings of an ID.
 func key(id Raw) string {
 	id = id.Clone()
 	if id.Canonicalize() != nil {

@@ -65,8 +65,8 @@ func AddTo(log *slog.Logger, labels map[string]string) *slog.Logger {
 // tenantKey is the context key of the tenant.
 type tenantKey struct{}
 
-// WithTenant returns a context whose work belongs to the tenant named by the labels: by the label
-// "tenant", or else by all labels together.
+// WithTenant returns a context whose work belongs to the tenant that the labels name, by the label
+// "tenant" or otherwise by all labels together.
 func WithTenant(ctx context.Context, labels map[string]string) context.Context {
 	if len(labels) == 0 {
 		return ctx

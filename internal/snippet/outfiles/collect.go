@@ -17,9 +17,9 @@ var Folder = Limits{Bytes: 64 << 20, Entries: 4096 + 1}
 // collectIn bounds the time of a collection.
 const collectIn = 30 * time.Second
 
-// Collect copies the files below [tiers.OutFolder] into a folder of the host. Pack runs code in the
-// guest that writes the files to its output as a tar stream, without charging the session's
-// accounts. This code runs next to hostile code, so the stream is hostile, too.
+// Collect copies the files below [tiers.OutFolder] into a folder of the host. The function pack
+// runs code in the guest that writes the files to its output as a tar stream, without charging the
+// session's accounts. That code runs next to hostile code, so the stream is hostile, too.
 func Collect(
 	cfg *tiers.Config, dir string, pack func(limits tiers.Limits) (tiers.Result, error),
 ) (tiers.Collected, error) {
@@ -52,7 +52,7 @@ func Collect(
 	return Unpack(strings.NewReader(r.Stdout), dir, Folder)
 }
 
-// redirections are the writers of Redirect, by the folders they replace.
+// redirections holds the writers of Redirect, by the folders that they replace.
 var redirections sync.Map
 
 // Redirect makes Collect write the tar stream for a folder to a writer instead, until undo is

@@ -1,6 +1,6 @@
 // Package outfiles writes files from a sandbox into a folder of the host.
 //
-// Hostile code wrote the tar stream that contains them. Unpack accepts only regular files and
+// Hostile code wrote the tar stream that contains the files. Unpack accepts only regular files and
 // folders, up to a limit, and only under names that stay below the folder. It creates each file and
 // never opens or overwrites an existing one. All access uses os.Root, so no link leads out of the
 // folder.
@@ -23,12 +23,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Limits bound a collection. The first entry beyond them ends it with ErrFlood.
+// Limits bound a collection. The first entry that exceeds them ends the collection with ErrFlood.
 type Limits struct {
 	// Bytes bounds the total size of all files.
 	Bytes int64
-	// Entries bounds the entries of the stream. It also bounds the folders created, including those
-	// that only occur in the names of files.
+	// Entries bounds the entries of the stream. It also bounds the created folders, including those
+	// that occur only in the names of files.
 	Entries int
 }
 
@@ -42,8 +42,8 @@ const (
 var ErrFlood = errors.New("the sandbox's files exceed a limit")
 
 // Unpack writes the files of a tar stream into dir, which it creates if necessary. Existing entries
-// of dir stay, and new entries with the same name are refused. After an error, the complete files
-// stay.
+// of dir remain, and new entries with the same name are refused. After an error, the complete files
+// remain.
 func Unpack(stream io.Reader, dir string, limits Limits) (got tiers.Collected, err error) {
 	root, stage, err := openStage(dir)
 	if err != nil {
@@ -147,7 +147,7 @@ func (u *unpacking) refuse(name, why string) {
 	}
 }
 
-// takeEntry writes one entry, or records why not.
+// takeEntry writes one entry, or records the reason for refusing it.
 func (u *unpacking) takeEntry(in io.Reader, head *tar.Header) error {
 	name, why := plainName(head.Name)
 	switch {
@@ -169,7 +169,7 @@ func (u *unpacking) takeEntry(in io.Reader, head *tar.Header) error {
 	return u.takeFile(in, head, name)
 }
 
-// takeFile writes one file, or records why not.
+// takeFile writes one file, or records the reason for refusing it.
 func (u *unpacking) takeFile(in io.Reader, head *tar.Header, name string) error {
 	// If the folder is refused, so is the file.
 	if _, err := u.makeFolder(path.Dir(name)); err != nil {
@@ -190,7 +190,7 @@ func (u *unpacking) takeFile(in io.Reader, head *tar.Header, name string) error 
 	return nil
 }
 
-// makeFolder creates a folder and its parents. If one of them cannot be created, refused is the
+// makeFolder creates a folder and its parents. If one of these cannot be created, refused is the
 // reason.
 func (u *unpacking) makeFolder(name string) (refused, err error) {
 	for end := 0; end < len(name) && name != "."; {

@@ -93,7 +93,7 @@ func TestPathsOutOfTheFolderAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// link/passwd is a file in a folder of that name, and twice is accepted once.
+	// link/passwd is a file in a folder named link, and one of the two entries twice is accepted.
 	if got.Files != 2 || len(got.Refused) != 12 {
 		t.Errorf("%d files, refused: %q", got.Files, got.Refused)
 	}
@@ -193,8 +193,8 @@ func TestAFloodEndsTheCollecting(t *testing.T) {
 	}
 }
 
-// TestAFloodOfFoldersEndsTheCollecting names folders only through the files in them: the stream
-// contains no entries for them.
+// TestAFloodOfFoldersEndsTheCollecting checks that folders are counted even if they occur only in
+// the paths of files, without entries in the stream.
 func TestAFloodOfFoldersEndsTheCollecting(t *testing.T) {
 	var entries []entry
 	for i := range 10 {
@@ -218,14 +218,14 @@ func TestAFloodOfFoldersEndsTheCollecting(t *testing.T) {
 	}
 }
 
-// holes returns a file that consists of a hole, as long as its header claims: a few bytes of the
-// stream that become any number of bytes on the disk.
+// holes returns a stream with a file that consists of one hole of the given size: a few bytes of
+// the stream become any number of bytes on the disk.
 func holes(tb testing.TB, name string, size int64) []byte {
 	tb.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 
-	// The stream's own writer makes no such files. This one uses PAX records.
+	// Package archive/tar writes no such files. This one uses PAX records.
 	records := map[string]string{
 		"GNU.sparse.major":    "1",
 		"GNU.sparse.minor":    "0",
@@ -280,7 +280,8 @@ func holes(tb testing.TB, name string, size int64) []byte {
 	return data
 }
 
-// TestAHoleCountsAsMuchAsItFills: a length near the largest number must not overflow the sum.
+// TestAHoleCountsAsMuchAsItFills checks that the length of a hole is counted, and that a length
+// near the largest number does not overflow the sum.
 func TestAHoleCountsAsMuchAsItFills(t *testing.T) {
 	small := bytes.NewReader(holes(t, "small", 1000))
 	got, err := Unpack(small, filepath.Join(t.TempDir(), "out"), roomy)
@@ -301,8 +302,8 @@ func TestAHoleCountsAsMuchAsItFills(t *testing.T) {
 	}
 }
 
-// FuzzUnpack reads what a guest could send: nothing may be written outside the folder, or beyond
-// the limits.
+// FuzzUnpack unpacks streams that a guest could send. Nothing may be written outside the folder, or
+// beyond the limits.
 func FuzzUnpack(f *testing.F) {
 	for _, name := range []string{"a", "../b", "d/e", "/x"} {
 		data := new(bytes.Buffer)
@@ -318,7 +319,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		top := t.TempDir()
 		limits := Limits{Bytes: 1000, Entries: 10}
-		// Any error is fine.
+		// Any error is acceptable.
 		got, _ := Unpack(
 			bytes.NewReader(data), filepath.Join(top, "out"), limits,
 		)

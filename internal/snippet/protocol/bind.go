@@ -9,7 +9,7 @@ import (
 )
 
 // Bind assigns positional arguments to parameters, and refuses surplus ones. The last parameter
-// does not collect a list: the caller binds a signature with *names itself.
+// does not collect further arguments; the caller itself binds a signature with *names.
 func Bind(call tiers.Call, params []string) (map[string]tiers.Value, error) {
 	args := make(map[string]tiers.Value, len(call.Args)+len(call.Named))
 	if len(call.Args) > len(params) {

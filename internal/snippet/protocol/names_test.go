@@ -6,8 +6,8 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/protocol"
 )
 
-// TestNamesOfHostFunctions: a name may have Python's special form if it means nothing to Python or
-// to the runtime.
+// TestNamesOfHostFunctions checks that a name may have Python's special form if neither Python nor
+// the runtime uses it.
 func TestNamesOfHostFunctions(t *testing.T) {
 	for _, name := range []string{"search", "_x", "_x_", "__x__", "__secret__", "__a_b__"} {
 		if err := protocol.CheckName(name); err != nil {

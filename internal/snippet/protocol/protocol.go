@@ -14,19 +14,20 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Arguments is how the guest prepares the arguments of a function before they leave the sandbox.
+// Arguments is the way in which the guest prepares the arguments of a function before they leave
+// the sandbox.
 type Arguments string
 
 // The kinds of arguments.
 const (
-	// One: a prompt, and a type to which the answer is converted.
+	// One means a prompt, and a type to which the answer is converted.
 	One Arguments = "one"
-	// Many: a list of prompts. The answers have the same order.
+	// Many means a list of prompts. The answers have the same order.
 	Many Arguments = "many"
-	// Fields: a signature, and the values of its input fields.
+	// Fields means a signature, and the values of its input fields.
 	Fields Arguments = "fields"
-	// Combined: the guest has a Python function of that name, which calls the
-	// host itself.
+	// Combined means that the guest has a Python function of that name, which calls the host
+	// itself.
 	Combined Arguments = "combined"
 )
 
@@ -37,11 +38,11 @@ type Function struct {
 	Signature string
 	// Doc is the description in prompts and help(); it is empty for an alias.
 	Doc string
-	// AliasOf is the function that this is another name for, or empty.
+	// AliasOf is the function for which this one is another name, or empty.
 	AliasOf   string
 	Arguments Arguments
-	// IsCommon marks an everyday word as name: a snippet may rebind it, and its binding then
-	// persists.
+	// IsCommon means that the name is an everyday word: a snippet may rebind it, and the new value
+	// then persists.
 	IsCommon bool
 }
 
@@ -138,21 +139,21 @@ func alias(name, of, parameters string, arguments Arguments) Function {
 	return Function{Name: name, Signature: name + parameters, AliasOf: of, Arguments: arguments}
 }
 
-// The names provided by the guest itself: those that it restores after each snippet, and everyday
+// The names that the guest itself provides: those that it restores after each snippet, and everyday
 // words, which a snippet may rebind.
 const (
 	fixedNames  = "FINAL FINAL_VAR SUBMIT SHOW_VARS"
 	commonNames = "parallel_map answer history"
 )
 
-// pythonKeywords are the reserved words of Python.
+// pythonKeywords lists the reserved words of Python.
 const pythonKeywords = "False None True and as assert async await break class continue def del " +
 	"elif else except " +
 	"finally for from global if import in is lambda nonlocal not or pass raise return try while " +
 	"with yield"
 
-// pythonSpecial are the special names that Python itself, or the runtime, reads in a module or in its
-// builtins.
+// pythonSpecial lists the special names that Python itself, or the runtime, reads in a module or in
+// its builtins.
 const pythonSpecial = "__all__ __annotate__ __annotations__ __annotations_cache__ __build_class__ " +
 	"__builtins__ __cached__ __class__ __classcell__ __classdict__ __conditional_annotations__ " +
 	"__debug__ __dict__ __dir__ __doc__ __file__ __getattr__ __import__ __loader__ __main__ " +
@@ -224,7 +225,7 @@ func CheckOffer(f tiers.Function) error {
 	return CheckName(f.Name)
 }
 
-// Add returns the functions and variables of a session after adding more. A new one replaces an
+// Add returns the functions and variables of a session after adding more. A new entry replaces an
 // earlier one with the same name.
 func Add(functions, more []tiers.Function) []tiers.Function {
 	all := slices.Clone(functions)
@@ -284,18 +285,18 @@ func toPython(value any) string {
 }
 
 // FindCode is the guest's function that distinguishes code from prose, for a session's own
-// snippets. It takes a list of texts and returns the index of the first that is code, or -1.
+// snippets. It takes a list of strings and returns the index of the first that is code, or -1.
 const FindCode = "_rlm_find_code"
 
-// Stash is the host function by which a session's own snippets fetch a value that the host keeps
+// Stash is the host function with which a session's own snippets fetch a value that the host keeps
 // for them. No tool may have this name.
 const Stash = "_rlm_kept"
 
-// SQL is the host function by which snippets query the inputs that are tables. Its name is an
+// SQL is the host function with which snippets query the inputs that are tables. Its name is an
 // everyday word.
 const SQL = "sql"
 
-// Lack is the host function by which the guest reports that a snippet continues without some
-// records of map_llm(cover=True): a key of the result, how many records have no value, and how many
-// there are. No tool may have this name.
+// Lack is the host function with which the guest reports that a snippet continues without some
+// records of map_llm(cover=True). The arguments are a key of the result, the number of records
+// without a value, and the number of all records. No tool may have this name.
 const Lack = "_rlm_lack"

@@ -51,13 +51,13 @@ type Accounts struct {
 	verdict string // on the last snippet; see Verdict
 
 	broken     error  // why the host cannot serve the snippet
-	missing    string // missing in the tier but needed by the snippet at run time
+	missing    string // needed by the snippet at run time but missing in the tier
 	rejectable bool
 	seed       []byte // seed of the snippet's randomness; may be empty
-	tape       *Tape  // of the snippet that runs; may be nil
+	tape       *Tape  // of the running snippet; may be nil
 }
 
-// exception is the guest's report on the exception that left a snippet.
+// exception is the guest's report on an exception that a snippet did not catch.
 type exception struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
@@ -66,7 +66,7 @@ type exception struct {
 }
 
 // NewAccounts returns the accounts of a new session. It reads as much of the inputs as it needs to
-// determine their lengths, so it may take a while for a huge one.
+// determine their lengths, so a huge input may take a while.
 func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 	if err := cfg.Limits.Validate(); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 			return nil, err
 		}
 		cfg.Packages, a.packages = folder, folder
-		a.version++ // the guest must look there
+		a.version++ // the guest must add it to its path
 	}
 	inputs, functions := cfg.Inputs, cfg.Functions
 	a.cfg = cfg
@@ -95,7 +95,7 @@ func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 	return a, nil
 }
 
-// Extend adds inputs and functions to the session, all or none.
+// Extend adds either all of the inputs and functions to the session or none.
 func (a *Accounts) Extend(
 	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
 ) error {
@@ -153,7 +153,7 @@ func adoptInput(ctx context.Context, in *tiers.Input) error {
 	return nil
 }
 
-// textOf returns an input that is a text, or nil if the number is not that of a text.
+// textOf returns the input with the given number if it is a text, or nil.
 func (a *Accounts) textOf(input int) *bigtext.Text {
 	if input < 0 || input >= len(a.cfg.Inputs) {
 		return nil
@@ -162,8 +162,7 @@ func (a *Accounts) textOf(input int) *bigtext.Text {
 	return text
 }
 
-// directoryOf returns an input that is a directory, or nil if the number is not that of a
-// directory.
+// directoryOf returns the input with the given number if it is a directory, or nil.
 func (a *Accounts) directoryOf(input int) *bigtext.Dir {
 	if input < 0 || input >= len(a.cfg.Inputs) {
 		return nil
@@ -173,7 +172,7 @@ func (a *Accounts) directoryOf(input int) *bigtext.Dir {
 }
 
 // CopyFor returns the accounts of a session that starts as a copy of this one and then diverges.
-// They continue the numbering of snippets and know the same open texts.
+// They continue the numbering of snippets and have the same open texts.
 func (a *Accounts) CopyFor(ctx context.Context) (*Accounts, error) {
 	c, err := NewAccounts(ctx, a.cfg)
 	if err != nil {
@@ -256,7 +255,7 @@ func (a *Accounts) Begin(ctx context.Context, job tiers.Job) error {
 	return nil
 }
 
-// reset opens the accounts for anything that runs, a snippet or not.
+// reset opens the accounts for a run, of a snippet or of other code.
 func (a *Accounts) reset(ctx context.Context, limits tiers.Limits) {
 	a.final, a.raised, a.variables = nil, nil, nil
 	a.broken, a.missing = nil, ""
@@ -267,8 +266,8 @@ func (a *Accounts) reset(ctx context.Context, limits tiers.Limits) {
 	a.meter.begin(limits)
 }
 
-// CheckInputs returns an error if an input has changed on disk since it was opened: snippets
-// may then read wrong content.
+// CheckInputs returns an error if an input has changed on disk since it was opened, because
+// snippets may then read wrong content.
 func (a *Accounts) CheckInputs() error {
 	for i := range a.cfg.Inputs {
 		text := a.textOf(i)
@@ -282,11 +281,12 @@ func (a *Accounts) CheckInputs() error {
 	return nil
 }
 
-// forget takes back the ordinal of a rejected snippet.
+// forget makes the ordinal of a rejected snippet available again.
 func (a *Accounts) forget() { a.ordinal-- }
 
 // End closes the accounts of a snippet and returns its result. code is the ending that the guest
-// reported: one of the codes of package wire, or any other number if it did not end in order.
+// reported: one of the codes of package wire, or any other number if the snippet did not end in
+// order.
 func (a *Accounts) End(code int) tiers.Result {
 	usage := a.meter.usage()
 	a.endCalls()
@@ -315,7 +315,7 @@ func (a *Accounts) End(code int) tiers.Result {
 		}
 	}
 	if r.Status == tiers.StatusExited && r.Exception == nil {
-		r.Status = tiers.StatusCrashed // the guest lies: it would have sent the exit code
+		r.Status = tiers.StatusCrashed // the guest lies: a real exit includes the exit code
 	}
 
 	a.blameLimit(&r)
@@ -327,7 +327,7 @@ func (a *Accounts) End(code int) tiers.Result {
 func (a *Accounts) blameLimit(r *tiers.Result) {
 	fired, refused := a.meter.fired, a.meter.refused
 	if fired == interrupted {
-		fired = "" // the caller knows that it interrupted
+		fired = "" // the caller itself interrupted the snippet
 	}
 
 	switch {
@@ -339,7 +339,7 @@ func (a *Accounts) blameLimit(r *tiers.Result) {
 		r.Status, r.Limit = tiers.StatusLimit, fired
 	case r.Status == tiers.StatusRaised && refused != "" && isCausedBy(refused, r.Exception):
 		r.Status, r.Limit = tiers.StatusLimit, refused
-	case fired != "": // the snippet continued in spite of it
+	case fired != "": // the snippet continued in spite of the limit
 		r.Limit = fired
 	case refused == tiers.LimitHostCalls && a.language == tiers.Go:
 		r.Limit = refused // a refused call is an error value in Go, which a snippet may ignore
@@ -366,8 +366,9 @@ func isCausedBy(limit tiers.Limit, e *tiers.Exception) bool {
 	}
 }
 
-// RanOutOfMemory reports whether the snippet raised what an interpreter, or NumPy, raises when an
-// allocation fails. A MemoryError that the snippet created itself usually has a message.
+// RanOutOfMemory reports whether the snippet raised the exception that an interpreter, or NumPy,
+// raises when an allocation fails. A MemoryError that the snippet created itself usually has a
+// message.
 func (a *Accounts) RanOutOfMemory() bool {
 	e := a.raised
 	return e != nil &&
@@ -379,12 +380,12 @@ func (a *Accounts) RanOutOfMemory() bool {
 // the snippet reports it.
 func (a *Accounts) Refuse(limit tiers.Limit) { a.meter.refused = limit }
 
-// Raise records an exception that left the snippet, as the guest would.
+// Raise records an exception that the snippet did not catch, as if the guest had reported it.
 func (a *Accounts) Raise(e *tiers.Exception) {
 	a.raised = &exception{e.Type, e.Message, e.Traceback, e.ExitCode}
 }
 
-// EditTraceback edits the traceback of the exception that left the snippet, if any.
+// EditTraceback edits the traceback of the exception that the snippet did not catch, if any.
 func (a *Accounts) EditTraceback(edit func(string) string) {
 	if a.raised != nil {
 		a.raised.Traceback = edit(a.raised.Traceback)
@@ -404,8 +405,8 @@ func (a *Accounts) Fail(err error) {
 // Failure returns the error of Fail, or of the caller's writers, during the current snippet.
 func (a *Accounts) Failure() error { return errors.Join(a.broken, a.output.failed) }
 
-// Missing returns what the snippet turned out to need and its tier lacks, or an empty string. If it
-// is not empty, the snippet must be stopped.
+// Missing returns the module or other requirement that the snippet turned out to need and its tier
+// lacks, or an empty string. If it is not empty, the snippet must be stopped.
 func (a *Accounts) Missing() string { return a.missing }
 
 // IsCanceled reports whether the caller has given up on the snippet.

@@ -293,8 +293,8 @@ func TestBadConfigurations(t *testing.T) {
 	}
 }
 
-// FuzzHandle feeds the host what a hostile guest may send. No request may panic, hang, or reach a
-// file outside the inputs.
+// FuzzHandle sends the host requests that a hostile guest may send. No request may panic, hang, or
+// reach a file outside the inputs.
 func FuzzHandle(f *testing.F) {
 	for _, seed := range []string{
 		"o1x", "cecho\x00[[1],{}]", "secho\x00[[],{\"a\":1}]", "w0", "x1", "z1",
@@ -342,7 +342,7 @@ func TestResultsTakeNoMoreThanTheMemory(t *testing.T) {
 	cfg.Host = tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return large, nil })
 	s := begun(t, cfg)
 
-	for round := range 2 { // what the guest received is freed again
+	for round := range 2 { // memory of results that the guest received is freed
 		for range 2 {
 			if r := s.Handle([]byte("slarge\x00[[],{}]")); r.Failed {
 				t.Fatalf("cannot start a call: %s", r.Data)
@@ -355,7 +355,7 @@ func TestResultsTakeNoMoreThanTheMemory(t *testing.T) {
 		}
 	}
 	s.Handle([]byte("slarge\x00[[],{}]"))
-	s.endCalls() // the guest never asks for this result
+	s.endCalls() // the guest never fetches this result
 	if err := s.gate.Hold(1 << 20); err != nil {
 		t.Error(err)
 	}

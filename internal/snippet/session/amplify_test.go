@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// allocated returns how many bytes a function allocates on the host, whether freed or not.
+// allocated returns the number of bytes that a function allocates on the host, whether freed or
+// not.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -20,14 +22,15 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestRequestsAreNotAmplified sends requests that would need many times their size if the host
-// simply decoded them.
+// TestRequestsAreNotAmplified checks requests that would need many times their size if the host
+// decoded them without a check.
 func TestRequestsAreNotAmplified(t *testing.T) {
+	skip.UnderRace(t)
 	const size = 12 << 20
 	few := strings.Repeat("[],", size/3) + "[]"
 	objects := strings.Repeat("{},", size/3) + "{}"
 
-	// The control: a decoder applied to such a text.
+	// The control applies a decoder to such JSON.
 	control := allocated(func() {
 		var v any
 		if err := json.Unmarshal([]byte("["+few+"]"), &v); err != nil {
@@ -73,7 +76,7 @@ func TestRequestsAreNotAmplified(t *testing.T) {
 	}
 }
 
-// TestStatesAreNotAmplified does the same with states that a snapshot may contain.
+// TestStatesAreNotAmplified does the same with states that may be in a snapshot.
 func TestStatesAreNotAmplified(t *testing.T) {
 	const size = 12 << 20
 	head := `{"files":[` + strings.Repeat("{},", size/3) + `{}]}`

@@ -17,17 +17,17 @@ const (
 	maxArtefactBytes = 64 << 20 // bytes of all artefacts together
 )
 
-// artefacts are the files and values that a snippet gave the host to keep.
+// artefacts holds the figures and other values that a snippet gave the host to keep.
 type artefacts struct {
 	list  []tiers.Artefact
 	bytes int
 }
 
-// artefactKinds are the prefixes of the names of artefacts.
+// artefactKinds holds the prefixes of the names of artefacts.
 var artefactKinds = map[string]bool{"answer": true, "figure": true, "value": true}
 
-// artefactTypes are the media types that a guest may declare, with their file name extensions.
-// Types without a text form are recognised by their first bytes.
+// artefactTypes maps the media types that a guest may declare to their file name extensions. Binary
+// types are recognised by their first bytes.
 var artefactTypes = map[string]string{
 	"application/gzip":         ".gz",
 	"application/octet-stream": ".bin",
@@ -86,7 +86,7 @@ func describe(a tiers.Artefact) description {
 	}
 }
 
-// artefactType returns the type declared by the guest, if it is known, or else the type detected
+// artefactType returns the type declared by the guest, if it is known, otherwise the type detected
 // from the first bytes.
 func artefactType(given string, data []byte) string {
 	if artefactTypes[given] != "" {

@@ -17,15 +17,15 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// calls are the host calls of one snippet. Results of an earlier snippet never reach a later one:
-// begin resets everything.
+// calls holds the host calls of one snippet. Results of an earlier snippet never reach a later one,
+// because begin resets everything.
 type calls struct {
 	ctx     context.Context //nolint:containedctx // the snippet's context: requests come from its guest
 	stop    context.CancelFunc
 	snippet int
 	made    int
 	running sync.WaitGroup
-	replay  *replay // nil unless the guest repeats its snippets
+	replay  *replay // nil unless the guest's state is restored by repeating its snippets
 
 	mu      sync.Mutex // guards the fields below
 	cancels map[int]context.CancelFunc
@@ -48,8 +48,8 @@ func (c *calls) begin(ctx context.Context, snippet int) {
 	c.cancels, c.done, c.wake, c.timed = nil, nil, nil, 0
 }
 
-// endCalls cancels the calls that are still running and waits for them: a Host returns soon after
-// its context has ended. It drops results that the guest has not fetched.
+// endCalls cancels the calls that are still running and waits for them, because a Host returns soon
+// after its context has ended. It drops results that the guest has not fetched.
 func (a *Accounts) endCalls() {
 	c := &a.calls
 	c.stop()
@@ -81,7 +81,7 @@ func (c *calls) finish(r callResult, isTimed bool) {
 	}
 }
 
-// takeResults returns the results since the last call.
+// takeResults returns the results since the last call of takeResults.
 func (c *calls) takeResults() []callResult {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *calls) takeResults() []callResult {
 	return done
 }
 
-// countPending returns the number of started calls that use their own time.
+// countPending returns the number of started calls that do not use the snippet's own time.
 func (c *calls) countPending() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,10 +106,10 @@ const (
 	maxArguments = 1 << 16
 )
 
-// admit parses the operands of a call: name, NUL, [args, named]. If it succeeds, the gate must free
-// held bytes when the call is over.
+// admit parses the operands of a call: name, NUL, [args, named]. If it succeeds, the caller must
+// free held bytes at the gate when the call is over.
 func (a *Accounts) admit(body []byte) (call tiers.Call, held int, err error) {
-	if !a.moving.until.IsZero() { // copying a value may run any code
+	if !a.moving.until.IsZero() { // copying a value can run arbitrary code
 		return tiers.Call{}, 0, errors.New("no host function can be called while variables move")
 	}
 	name, operands, found := bytes.Cut(body, []byte{0})
@@ -135,7 +135,7 @@ func (a *Accounts) admit(body []byte) (call tiers.Call, held int, err error) {
 }
 
 func (a *Accounts) decodeCall(name string, operands []byte) (tiers.Call, error) {
-	var pair [3]json.RawMessage // the third detects a surplus
+	var pair [3]json.RawMessage // the third detects a surplus operand
 	if err := json.Unmarshal(operands, &pair); err != nil || pair[1] == nil || pair[2] != nil {
 		return tiers.Call{}, errRequest
 	}
@@ -147,7 +147,7 @@ func (a *Accounts) decodeCall(name string, operands []byte) (tiers.Call, error) 
 	return call, nil
 }
 
-// permit admits a call to a function that the host offers, within the limit.
+// permit admits a call within the limit if the host offers the function.
 func (a *Accounts) permit(call *tiers.Call) error {
 	replay := a.calls.replay
 	switch {
@@ -175,7 +175,7 @@ func (a *Accounts) permit(call *tiers.Call) error {
 	return a.count(call)
 }
 
-// count numbers a call, within the limit.
+// count numbers a call, or returns an error if the limit is reached.
 func (a *Accounts) count(call *tiers.Call) error {
 	if a.calls.made >= a.cfg.Limits.HostCalls {
 		a.Refuse(tiers.LimitHostCalls)
@@ -231,7 +231,7 @@ func (a *Accounts) call(body []byte) Reply {
 	return valueReply(value, err)
 }
 
-// callAndKeep makes the call and counts the result until release.
+// callAndKeep makes the call and counts the bytes of the result until release.
 func (a *Accounts) callAndKeep(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	value, err := a.callHost(ctx, call)
 	if err != nil {
@@ -247,7 +247,7 @@ func (a *Accounts) callAndKeep(ctx context.Context, call tiers.Call) (tiers.Valu
 	return value, nil
 }
 
-// release stops counting a result of callAndKeep: the guest has the value.
+// release stops counting a result of callAndKeep, because the guest has received the value.
 func (a *Accounts) release(value tiers.Value) {
 	a.calls.mu.Lock()
 	defer a.calls.mu.Unlock()
@@ -336,8 +336,8 @@ func (a *Accounts) cancelCall(body []byte) Reply {
 // maxWait bounds the operand of a wait, in milliseconds.
 const maxWait = 1e12
 
-// waitForCalls blocks until a started call has ended, the time is over, or a limit or
-// the caller ends the wait.
+// waitForCalls blocks until a started call has ended, the given time is over, or a limit or the
+// caller ends the wait.
 func (a *Accounts) waitForCalls(body []byte) Reply {
 	ms, err := strconv.ParseInt(string(body), 10, 64)
 	if err != nil || ms > maxWait {

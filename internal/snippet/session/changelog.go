@@ -12,9 +12,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ChangeLog collects what changes a session during one use, so that another process can do the same
-// with an earlier state of the session. A session finds it in the context of its calls. All methods
-// accept nil.
+// ChangeLog collects the changes of a session during one use, so that another process can repeat
+// them on an earlier state of the session. A session finds it in the context of its calls. All
+// methods accept nil.
 type ChangeLog struct {
 	// Entries are the changes, in order.
 	Entries []Change
@@ -23,20 +23,20 @@ type ChangeLog struct {
 	// HasRun reports that the use may have changed the session.
 	HasRun bool
 
-	tape *Tape // of the snippet that runs; nil after a gap
+	tape *Tape // of the running snippet; nil after a gap
 }
 
-// Change is a snippet of a session.
+// Change is a snippet that changed a session.
 type Change struct {
 	Language tiers.Language `json:"language,omitempty"`
 	Source   []byte         `json:"source"`
-	// Tape is what the snippet got from its host, Outcome what it ended with, and Variables
-	// identifies the variables after it: see Outcome and SumVariables.
+	// Tape is the snippet's encoded tape. Outcome identifies the snippet's outcome, and Variables
+	// the variables after the snippet: see Outcome and SumVariables.
 	Tape      json.RawMessage `json:"tape,omitempty"`
 	Outcome   []byte          `json:"outcome,omitempty"`
 	Variables []byte          `json:"variables,omitempty"`
-	// Moved is the variable that the snippet moves to or from the host, empty for a snippet of
-	// the caller's. IsLook means that it only moves the value out.
+	// Moved is the variable that the snippet moves to or from the host, empty for a snippet of the
+	// caller. IsLook means that the snippet only moves the value out.
 	Moved  string `json:"moved,omitempty"`
 	IsLook bool   `json:"look,omitempty"`
 	// Active is the time for which the snippet computed, in nanoseconds.
@@ -45,7 +45,7 @@ type Change struct {
 
 // Bounds of an encoded entry.
 const (
-	// MaxChange is in bytes. It is more than a tape and a long source take.
+	// MaxChange bounds an entry, in bytes. It exceeds the size of a tape and a long source.
 	MaxChange       = 4 << 20
 	maxChangeValues = 1 << 20
 )
@@ -62,18 +62,18 @@ func ReadChange(data []byte) (e Change, err error) {
 
 type changeLogKey struct{}
 
-// With returns a context whose uses of a session are in the changes.
+// With returns a context in which the log records the changes of a session.
 func (l *ChangeLog) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, changeLogKey{}, l)
 }
 
-// ChangeLogOf returns the changes of a context, nil for none.
+// ChangeLogOf returns the log of a context, or nil if there is none.
 func ChangeLogOf(ctx context.Context) *ChangeLog {
 	l, _ := ctx.Value(changeLogKey{}).(*ChangeLog)
 	return l
 }
 
-// Begin returns the context of a snippet, which End ends.
+// Begin returns the context of a snippet, until End.
 func (l *ChangeLog) Begin(ctx context.Context) context.Context {
 	if l == nil || l.Gap != "" {
 		return ctx
@@ -82,8 +82,8 @@ func (l *ChangeLog) Begin(ctx context.Context) context.Context {
 	return l.tape.With(ctx)
 }
 
-// End adds the snippet of Begin with its result. The fields of e that describe a move of a variable
-// are set. A snippet that no tier has begun changes nothing.
+// End adds the snippet of Begin with its result. In e, only the fields that describe a move of a
+// variable need to be set. A snippet that no tier has begun changes nothing.
 func (l *ChangeLog) End(e Change, job *tiers.Job, r *tiers.Result, failed error) {
 	switch {
 	case l == nil:
@@ -118,7 +118,7 @@ func (l *ChangeLog) End(e Change, job *tiers.Job, r *tiers.Result, failed error)
 	}
 }
 
-// Break records why the entries do not lead to the session's state.
+// Break records the reason why the entries do not lead to the session's state.
 func (l *ChangeLog) Break(why string) {
 	if l == nil {
 		return
@@ -129,8 +129,8 @@ func (l *ChangeLog) Break(why string) {
 	}
 }
 
-// Outcome identifies how a snippet ended, as far as its caller can see and a repeated snippet does
-// the same.
+// Outcome identifies the outcome of a snippet: the parts that are visible to its caller and that a
+// repeated snippet reproduces.
 func Outcome(r *tiers.Result) []byte {
 	seen := []any{r.Status, []byte(r.Stdout), []byte(r.Stderr)}
 	if r.Exception != nil {
@@ -148,7 +148,7 @@ func SumVariables(r *tiers.Result) []byte { return sumOf(r.Variables) }
 func sumOf(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return nil // texts and numbers can be encoded
+		return nil // strings and numbers can be encoded
 	}
 	sum := sha256.Sum256(text)
 	return sum[:]

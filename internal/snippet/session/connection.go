@@ -14,21 +14,22 @@ import (
 
 // Errors that end a run without a code.
 var (
-	// ErrGone: the guest's process is gone, or it sent an invalid message. The Connection is
+	// ErrGone means that the guest's process is gone, or sent an invalid message. The Connection is
 	// unusable.
 	ErrGone = errors.New("the guest's process is gone")
-	// ErrRestored: the guest was stopped, or died; a keeper has taken over in the state
-	// before the last snippet that was saved.
+	// ErrRestored means that the guest was stopped, or died, and that a keeper has taken over, with
+	// the state before the last snippet that was saved.
 	ErrRestored = errors.New("the guest was restored")
 )
 
 // Control is a tier's means to control the process at the other end of a Connection.
 type Control interface {
-	// Kill kills the processes of the guest except the one with number keeper inside; 0 kills all.
+	// Kill kills the processes of the guest except the one whose number inside is keeper; 0 kills
+	// all.
 	Kill(keeper int)
 }
 
-// Interrupter is a Control that can ask a snippet to end by itself.
+// Interrupter is a Control that can interrupt a snippet, so that it ends by itself.
 type Interrupter interface {
 	// Interrupt returns once the request has been sent to the guest.
 	Interrupt()
@@ -62,11 +63,11 @@ type Connection struct {
 	keeper  keeper
 	former  keeper    // the previous keeper
 	coming  keeper    // the keeper that would be made now
-	mayKeep bool      // the last order asked for a keeper
+	mayKeep bool      // the last order requested a keeper
 	mark    wire.Mark // the last order's mark
 	isBegun bool      // the guest has begun the order
 	isGone  bool
-	isRude  bool          // it sent something that makes no sense
+	isRude  bool          // the guest sent something invalid
 	closed  chan struct{} // closed when the connection has ended
 	pending map[uint32]*pendingCall
 	ended   chan *pendingCall
@@ -94,7 +95,7 @@ func (c *Connection) Gone() <-chan struct{} { return c.closed }
 // HasBegun reports whether the guest has begun the last order.
 func (c *Connection) HasBegun() bool { return c.isBegun }
 
-// IsRude reports whether the guest was given up because of what it sent.
+// IsRude reports whether the host gave the guest up because of something that the guest sent.
 func (c *Connection) IsRude() bool { return c.isRude }
 
 // Kept returns the last snippet in the state to which ErrRestored returned, or 0.
@@ -131,7 +132,8 @@ func (c *Connection) add(part []byte) {
 	}
 }
 
-// write writes the queued frames. It runs on a separate goroutine, because a guest may not read.
+// write writes the queued frames. It runs on a separate goroutine, because the guest might not
+// read.
 func (c *Connection) write() {
 	isBroken := false
 	for data := range c.output {
@@ -142,17 +144,18 @@ func (c *Connection) write() {
 	}
 }
 
-// maxQueued bounds the bytes of answers that may wait for a guest that does not read. Beyond it, no
-// more of the guest's requests are handled.
+// maxQueued bounds the bytes of answers that may wait for a guest that does not read. Beyond this
+// bound, the host handles no more requests of the guest.
 const maxQueued = 32 << 20
 
-// Send queues bytes for the guest. They are sent while Run or Await waits.
+// Send queues bytes for the guest. The bytes are sent while Run or Await waits.
 func (c *Connection) Send(data []byte) {
 	c.queue = append(c.queue, data)
 	c.queued += len(data)
 }
 
-// outgoing returns the channel to send on and the data; both are nil if there is no data.
+// outgoing returns the channel of the writing goroutine and the next data; both are nil if there is
+// no data.
 func (c *Connection) outgoing() (chan<- []byte, []byte) {
 	if len(c.queue) == 0 {
 		return nil, nil
@@ -166,8 +169,8 @@ func (c *Connection) dequeue() {
 	c.queue = c.queue[1:]
 }
 
-// Await waits for a frame of that kind while the guest starts. Earlier requests receive the answer
-// null: the guest is rehearsing.
+// Await waits for a frame of the given kind while the guest starts. Requests before that frame
+// receive the answer null, because the guest only rehearses.
 func (c *Connection) Await(ctx context.Context, kind byte) (payload []byte, err error) {
 	for {
 		got, payload, err := c.nextFrame(ctx)
@@ -188,7 +191,7 @@ func (c *Connection) Await(ctx context.Context, kind byte) (payload []byte, err 
 	}
 }
 
-// nextFrame waits for a frame outside of a run.
+// nextFrame waits for a frame outside a run.
 func (c *Connection) nextFrame(ctx context.Context) (kind byte, payload []byte, err error) {
 	for {
 		if kind, payload, ok, err := c.cutFrame(); ok || err != nil {
@@ -233,8 +236,8 @@ func (c *Connection) answer(number uint32, reply Reply) error {
 	return nil
 }
 
-// Run makes the guest carry out an order, for which Run draws the marks. before is the last snippet
-// in the state that order.Save keeps. The errors are ErrGone and ErrRestored.
+// Run makes the guest carry out an order, for which Run generates the marks. before is the last
+// snippet in the state that order.Save keeps. The errors are ErrGone and ErrRestored.
 func (c *Connection) Run(a *Accounts, order wire.Order, before int) (wire.Done, error) {
 	if c.isGone {
 		return wire.Done{}, ErrGone
@@ -281,7 +284,7 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 
 		input := c.input
 		if c.queued >= maxQueued || c.buffer.Len() > c.buffer.Max {
-			input = nil // first the frames that have arrived
+			input = nil // handle the frames that have arrived first
 		}
 		out, first := c.outgoing()
 		select {
@@ -300,7 +303,7 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 
 		case call := <-c.ended:
 			c.charge(a, &charged)
-			if len(c.pending) == 1 { // the guest is waiting for no other call
+			if len(c.pending) == 1 { // the guest waits for no other call
 				c.resumeSlot(a)
 				charged = time.Now()
 			}
@@ -337,7 +340,7 @@ func (c *Connection) handleFrames(a *Accounts) (done wire.Done, isOver bool, err
 	return wire.Done{}, false, nil
 }
 
-// giveUp stops a guest that sent something that makes no sense.
+// giveUp stops a guest that sent something invalid.
 func (c *Connection) giveUp() error {
 	c.isRude = true
 	return c.stop()
@@ -374,7 +377,7 @@ func (c *Connection) handleFrame(
 			return wire.Done{}, true, c.giveUp()
 		}
 		c.mayKeep = false                   // one keeper per order
-		if c.wasTakenOver(c.buffer.Len()) { // the mark arrived together with this
+		if c.wasTakenOver(c.buffer.Len()) { // the mark arrived together with this frame
 			return wire.Done{}, true, c.welcomeKeeper()
 		}
 

@@ -16,7 +16,7 @@ import (
 // slowControl is a Control whose interrupts are slow to arrive.
 type slowControl struct {
 	takes    time.Duration
-	heard    chan struct{} // with room for all
+	heard    chan struct{} // with room for all interrupts
 	isKilled bool
 }
 
@@ -27,13 +27,13 @@ func (c *slowControl) Interrupt() {
 
 func (c *slowControl) Kill(int) { c.isKilled = true }
 
-// deafControl is the Control of a guest that cannot be asked to end.
+// deafControl is the Control of a guest that cannot be interrupted.
 type deafControl struct{ isKilled bool }
 
 func (c *deafControl) Kill(int) { c.isKilled = true }
 
-// obey is a guest that ends its snippet some time after the first interrupt, or never if obeys is
-// not set.
+// obey plays a guest that ends its snippet the time obeys after the first interrupt, or never if
+// obeys is 0.
 func obey(t *testing.T, conn net.Conn, c *slowControl, obeys time.Duration) {
 	t.Helper()
 	out := frame.NewWriter(conn, 1<<10)
@@ -76,8 +76,9 @@ func begin(t *testing.T, limits tiers.Limits) *Accounts {
 	return a
 }
 
-// TestTheGraceBeginsWhenTheGuestIsAsked makes interrupts take longer than the grace: a guest that
-// obeys the first one lives; one that does not obey has had all of its time.
+// TestTheGraceBeginsWhenTheGuestIsAsked makes interrupts take longer than the grace. It checks that
+// a guest that obeys the first one survives, and that a guest that does not obey has the whole
+// grace.
 func TestTheGraceBeginsWhenTheGuestIsAsked(t *testing.T) {
 	for name, row := range map[string]struct {
 		takes, obeys time.Duration
@@ -122,13 +123,14 @@ func TestTheGraceBeginsWhenTheGuestIsAsked(t *testing.T) {
 				if err := c.Close(); err != nil {
 					t.Error(err)
 				}
-				_ = theirs.Close() // nothing is left in it
+				_ = theirs.Close() // all data was read
 			})
 		})
 	}
 }
 
-// TestAGuestThatCannotBeAskedIsKilledAtOnce uses a Control that is not an Interrupter.
+// TestAGuestThatCannotBeAskedIsKilledAtOnce checks that a guest whose Control is not an Interrupter
+// is killed immediately.
 func TestAGuestThatCannotBeAskedIsKilledAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -151,8 +153,8 @@ func TestAGuestThatCannotBeAskedIsKilledAtOnce(t *testing.T) {
 	})
 }
 
-// TestTheGraceEndsWhenTheHostIsKeptBusy keeps the host so busy between two checks that the grace
-// alone would take minutes.
+// TestTheGraceEndsWhenTheHostIsKeptBusy checks the bound by the clock: the host is so busy between
+// two checks that the grace would otherwise take minutes.
 func TestTheGraceEndsWhenTheHostIsKeptBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const busy = time.Second
@@ -170,7 +172,8 @@ func TestTheGraceEndsWhenTheHostIsKeptBusy(t *testing.T) {
 	})
 }
 
-// TestAKeeperThatNoOrderAskedFor plays a guest that hopes to be woken instead of killed.
+// TestAKeeperThatNoOrderAskedFor checks a guest that reports a keeper without an order, to be woken
+// instead of killed.
 func TestAKeeperThatNoOrderAskedFor(t *testing.T) {
 	ours, theirs := net.Pipe()
 	control := &deafControl{}
@@ -199,8 +202,8 @@ func TestAKeeperThatNoOrderAskedFor(t *testing.T) {
 	}
 }
 
-// FuzzConnection plays a hostile guest: whatever it sends, the run ends, and the host stays within
-// its bounds.
+// FuzzConnection plays a hostile guest. Whatever the guest sends, the run must end, and the host
+// must stay within its bounds.
 func FuzzConnection(f *testing.F) {
 	mark := string(make([]byte, wire.MarkSize))
 	for _, seed := range []string{

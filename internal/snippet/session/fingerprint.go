@@ -17,11 +17,11 @@ import (
 const mostCompared = 64 << 20
 
 // Fingerprint identifies everything in the session's configuration that a guest may have read into
-// its own memory: names, descriptions, JSON, short texts, the lists of directories, packages. A
-// guest requests everything else from the host, so a long text counts only with its description.
+// its own memory: names, descriptions, JSON, short texts, the lists of directories, and packages. A
+// guest requests everything else from the host, so only the description of a long text is included.
 func (a *Accounts) Fingerprint(ctx context.Context) (string, error) {
 	f := &fingerprint{accounts: a, ctx: ctx, sum: sha256.New(), left: mostCompared}
-	a.calls.begin(ctx, a.ordinal) // computing the description of a text ends with it
+	a.calls.begin(ctx, a.ordinal) // ctx also ends the computation of a text's description
 	err := f.read()
 	a.endCalls()
 	if err != nil {
@@ -34,10 +34,10 @@ type fingerprint struct {
 	accounts *Accounts
 	ctx      context.Context //nolint:containedctx // the context of one call
 	sum      hash.Hash
-	left     int64 // bytes that it may still read
+	left     int64 // bytes that may still be read
 }
 
-// errLargeInputs: reading everything would take longer than a state may.
+// errLargeInputs means that reading everything would take too long for a state.
 var errLargeInputs = errors.New("the short contexts or the packages have more than 64 MiB")
 
 func (f *fingerprint) read() error {
@@ -82,7 +82,7 @@ func (f *fingerprint) addReply(r Reply) error {
 	return f.add(r.Data)
 }
 
-// addText adds a text that guests copy.
+// addText adds a text of which guests have a copy.
 func (f *fingerprint) addText(t *bigtext.Text) error {
 	if t.Size() > LongText {
 		return nil
@@ -117,7 +117,7 @@ func (f *fingerprint) addPackages() error {
 	return f.add(a.packagesSum)
 }
 
-// Text opens the text that a guest knows by a number, outside a snippet.
+// Text opens the text with the given number in the guest, outside a snippet.
 func (a *Accounts) Text(ctx context.Context, number int) (*bigtext.Text, error) {
 	a.calls.begin(ctx, a.ordinal)
 	defer a.endCalls()
@@ -126,8 +126,8 @@ func (a *Accounts) Text(ctx context.Context, number int) (*bigtext.Text, error) 
 	return t, err
 }
 
-// Adopt fits the accounts to a guest that arrives with its memory: its snippets have run, and it
-// knows texts by the numbers in the state.
+// Adopt adapts the accounts to a guest that arrives with its memory: its snippets have run, and it
+// refers to texts by the numbers in the state.
 func (a *Accounts) Adopt(state []byte, snippet int) error {
 	if _, err := a.adopt(state); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestFingerprintsDiffer: configurations that differ in any part have different fingerprints.
+// TestFingerprintsDiffer checks that configurations that differ in any part have different
+// fingerprints.
 func TestFingerprintsDiffer(t *testing.T) {
 	text := func(content string) tiers.Config {
 		path := filepath.Join(t.TempDir(), "name")
@@ -95,7 +96,8 @@ func TestFingerprintsDiffer(t *testing.T) {
 	}
 }
 
-// TestALargeConfigurationHasNoFingerprint, because reading it would take too long.
+// TestALargeConfigurationHasNoFingerprint checks that a configuration has no fingerprint if reading
+// it would take too long.
 func TestALargeConfigurationHasNoFingerprint(t *testing.T) {
 	files := fstest.MapFS{"a.py": {Data: make([]byte, mostCompared/2)}, "b.py": {Data: make([]byte, mostCompared/2)}}
 	a, err := NewAccounts(t.Context(), tiers.Config{Packages: files})

@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// killed is the control of a guest that only ends when it is killed as a whole.
+// killed is the Control of a guest that ends only if all of its processes are killed.
 type killed struct{ guest io.Closer }
 
 func (k killed) Kill(keeper int) {
@@ -25,7 +25,7 @@ func (k killed) Kill(keeper int) {
 	}
 }
 
-// TestAFloodDoesNotPileUp uses guests that write faster than the host can handle.
+// TestAFloodDoesNotPileUp checks guests that write faster than the host can handle.
 func TestAFloodDoesNotPileUp(t *testing.T) {
 	skip.Short(t, "it waits for a keeper that does not wake up")
 

@@ -20,17 +20,17 @@ type Past struct {
 	Language tiers.Language
 	Source   string
 	Calls    []AnsweredCall
-	// Changed explains why the snippet may have other results when repeated, or is empty if it
-	// should not.
+	// Changed explains why the snippet may have other results when repeated, or is empty if the
+	// results should be the same.
 	Changed string
 
 	outcome [sha256.Size]byte
-	isKnown bool // outcome is known: the snippet has run here
+	isKnown bool // the outcome is known, because the snippet has run here
 	took    time.Duration
 }
 
 // History is the history of a session whose guest returns to a state by repeating snippets, with
-// the host's earlier answers. The host does not notice.
+// the host's earlier answers. Host functions are not called again.
 type History struct {
 	// Canonical, if set, removes from a snippet's output and calls the parts that may differ when
 	// the same snippet is repeated.
@@ -48,11 +48,11 @@ func NewHistory(a *Accounts) *History { return &History{accounts: a} }
 // Past returns the snippets, in order. The history owns the slice.
 func (h *History) Past() []Past { return h.past }
 
-// Forget empties the history.
+// Forget removes all snippets from the history.
 func (h *History) Forget() { h.past, h.kept = nil, 0 }
 
 // Record makes the accounts record the host calls of the snippet that has just begun. A tape, which
-// may be nil, receives them as well, or gives the answers.
+// may be nil, records the calls as well, or provides the answers.
 func (h *History) Record(t *Tape) {
 	t.Begin()
 	h.tape = t
@@ -71,7 +71,8 @@ func (h *History) canonical(text []byte) []byte {
 	return h.Canonical(text)
 }
 
-// Add adds the snippet whose accounts have just been closed. verdict represents how it ended.
+// Add adds the snippet whose accounts have just been closed. verdict identifies how the snippet
+// ended: see Accounts.Verdict.
 func (h *History) Add(p Past, verdict string) {
 	a := h.accounts
 	p.Calls, h.kept = a.calls.replay.made, a.calls.replay.kept
@@ -82,11 +83,12 @@ func (h *History) Add(p Past, verdict string) {
 	h.past = append(h.past, p)
 }
 
-// replaySlack is how much longer than three times its first duration a repeated snippet may take.
+// replaySlack is the time that a repeated snippet may take in addition to three times its first
+// duration.
 const replaySlack = 10 * time.Second
 
-// RunAgain repeats snippet i of the history. run runs it in the guest and returns how it ended.
-// isSame reports whether the snippet did the same as before, ended whether it ended by itself.
+// RunAgain repeats snippet i of the history. run runs it in the guest and returns its verdict.
+// isSame reports whether the snippet did the same as before, and ended whether it ended by itself.
 func (h *History) RunAgain(
 	ctx context.Context, i int, run func(p *Past) (verdict string, ended bool),
 ) (isSame, ended bool) {
@@ -172,8 +174,8 @@ const (
 	maxReplaySnippets = 10_000
 )
 
-// Adopt fills an empty history with the snippets of a state. They have not run here
-// yet: see RunAgain.
+// Adopt fills an empty history with the snippets of a state. These snippets have not run here yet:
+// see RunAgain.
 func (h *History) Adopt(state tiers.State) error {
 	if err := checkReplay(state.Data); err != nil {
 		return err
@@ -204,13 +206,13 @@ func checkReplay(data []byte) error {
 	return nil
 }
 
-// verdicts are the names of package wire's codes in the digest of a snippet.
+// verdicts maps package wire's codes to their names in the digest of a snippet.
 var verdicts = map[int]string{
 	wire.CodeOK: "ok", wire.CodeRaised: "raised", wire.CodeExited: "exited",
 }
 
-// Verdict represents how a snippet ended, for Add and RunAgain: its code, and the message of its
-// exception. It is empty if the snippet did not end in order.
+// Verdict returns a string that identifies how a snippet ended, for Add and RunAgain: its code, and
+// the message of its exception. The string is empty if the snippet did not end in order.
 func (a *Accounts) Verdict(code int) string {
 	name, known := verdicts[code]
 	if !known {

@@ -9,7 +9,7 @@ import (
 )
 
 // FileOf returns the path of a long text's file, or an empty string if the guest may not read it.
-// If other is set, the guest runs as another user than this process.
+// If other is set, the guest and this process run as different users.
 func FileOf(in tiers.Input, other bool) string {
 	text, ok := in.Text.(*bigtext.Text)
 	if !ok || text.File() == nil || text.Size() <= LongText {

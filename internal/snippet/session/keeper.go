@@ -10,12 +10,12 @@ import (
 // keeper is a process that sleeps in the state before a snippet, and takes over the session when
 // the snippet's own process has died.
 type keeper struct {
-	pid     int       // inside, or 0
+	pid     int       // the process's number inside, or 0
 	mark    wire.Mark // sent by the keeper when it takes over
 	snippet int       // the last snippet in its state
 }
 
-// noteKeeper records the guest's report that it left a keeper behind, or failed to.
+// noteKeeper records the guest's report that it left a keeper behind, or failed to do so.
 func (c *Connection) noteKeeper(payload []byte) bool {
 	if len(payload) != 4 {
 		return false
@@ -38,7 +38,7 @@ func (c *Connection) wasTakenOver(n int) bool {
 	return c.keeper.pid != 0 && c.buffer.SkipPast(c.keeper.mark[:], n)
 }
 
-// takeOverTimeout bounds the time in which a keeper must wake up.
+// takeOverTimeout bounds the time that a keeper may take to wake up.
 const takeOverTimeout = 5 * time.Second
 
 // stop ends the snippet by force. A keeper, if there is one, takes over.
@@ -74,11 +74,11 @@ func (c *Connection) kill() error {
 	return ErrGone
 }
 
-// Discard discards the state after the last snippet: the keeper takes over. The error is
+// Discard discards the state after the last snippet, so the keeper takes over. The error is
 // ErrRestored or ErrGone.
 func (c *Connection) Discard() error { return c.stop() }
 
-// welcomeKeeper lets the keeper continue: the keeper discards the data sent to its child.
+// welcomeKeeper lets the keeper continue. The keeper discards the data sent to its child.
 func (c *Connection) welcomeKeeper() error {
 	mark := c.keeper.mark
 	c.keeper.pid = 0

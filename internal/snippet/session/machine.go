@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Machine runs the life of a session's snippets in one tier: prepare, run, end, heal, report
-// losses. It does not support concurrent use.
+// Machine runs a session's snippets in one tier: it prepares and runs them, closes their accounts,
+// heals guests, and reports losses. It does not support concurrent use.
 type Machine struct {
 	// Tier is the tier's name.
 	Tier string
@@ -21,7 +21,7 @@ type Machine struct {
 	Accounts *Accounts
 	// Guests run the snippets, by language. The same guest may appear twice.
 	Guests map[tiers.Language]Guest
-	// Lacks is the part of a rejection about other languages.
+	// Lacks is the part of a rejection that concerns other languages.
 	Lacks string
 	// Nouns are the words for guests in loss reports, by language; the default is "interpreter".
 	Nouns map[tiers.Language]string
@@ -45,7 +45,7 @@ var (
 	_ tiers.Extender = (*Machine)(nil)
 )
 
-// ErrClosed is the error of calls after Close, ErrInUse of calls while another one runs.
+// ErrClosed is the error of calls after Close, and ErrInUse that of calls while another call runs.
 var (
 	ErrClosed = errors.New("the sandbox is closed")
 	ErrInUse  = errors.New("the sandbox is in use by another call")
@@ -140,7 +140,7 @@ func (m *Machine) broken(effects tiers.Effects, lost *tiers.Loss, err error) err
 }
 
 // neverRan returns the error of a snippet that could not begin. If the tier rejected the snippet
-// rather than failed, its reason takes precedence.
+// rather than failed, the rejection takes precedence.
 func (m *Machine) neverRan(lost *tiers.Loss, err error) error {
 	var rejected *tiers.RejectedError
 	if errors.As(err, &rejected) {
@@ -243,7 +243,7 @@ func (m *Machine) mover(language tiers.Language) (Mover, error) {
 	return mover, nil
 }
 
-// Import restores a namespace from another tier in a fresh sandbox.
+// Import restores, in a fresh sandbox, a namespace from another tier.
 func (m *Machine) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	leave, err := m.Enter()
 	if err != nil {

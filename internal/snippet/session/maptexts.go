@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// LongText is the size in bytes above which a guest requests parts of a text, or its characters,
-// instead of the whole text. guest/contexts.py has the same value.
+// LongText is the size in bytes above which a guest requests parts of a text, or access to its
+// characters, instead of the whole text. guest/contexts.py has the same value.
 const LongText = 8 << 20
 
 // TextMapper makes the characters of a text readable in the guest, followed by a NUL character. It
@@ -32,7 +32,8 @@ func (a *Accounts) mapText(body []byte) Reply {
 		return fail(errNoMapping)
 	}
 	t, _, err := a.openText(number)
-	if err == nil && t.Size() <= LongText { // our guests never ask, and each text would need an open file
+	// Our guests never request short texts, each of which would need an open file.
+	if err == nil && t.Size() <= LongText {
 		err = errShort
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // meter measures the time of one snippet. Waiting for host calls and for slots is charged to no
-// limit, sleeping only to Wall. It belongs to the goroutine that serves the guest.
+// limit, and sleeping only to Wall. It belongs to the goroutine that serves the guest.
 type meter struct {
 	limits         tiers.Limits
 	start          time.Time
@@ -20,7 +20,8 @@ type meter struct {
 
 	// fired is the limit that is stopping the snippet, or empty.
 	fired tiers.Limit
-	// refused is a limit that the guest met as an exception and may survive: memory, host calls.
+	// refused is a limit that the guest exceeded with an exception and may survive: memory or host
+	// calls.
 	refused tiers.Limit
 	grace   grace
 }
@@ -32,7 +33,7 @@ func (m *meter) begin(limits tiers.Limits) {
 // wall returns the time charged to Wall.
 func (m *meter) wall() time.Duration { return time.Since(m.start) - m.queued - m.hostWait }
 
-// active returns the part of it charged to Active.
+// active returns the part of the given wall time that is charged to Active.
 func (m *meter) active(wall time.Duration) time.Duration {
 	if used, known := m.processor.used(wall); known {
 		return used
@@ -63,10 +64,10 @@ func (m *meter) fire(limit tiers.Limit) {
 	}
 }
 
-// wallLeft returns how long the snippet may still sleep.
+// wallLeft returns the rest of Wall, for which the snippet may still sleep.
 func (m *meter) wallLeft() time.Duration { return m.limits.Wall - m.wall() }
 
-// activeLeft returns how long the snippet may still compute.
+// activeLeft returns the rest of the time for which the snippet may still compute.
 func (m *meter) activeLeft() time.Duration {
 	wall := m.wall()
 	return min(m.limits.Wall-wall, m.limits.Active-m.active(wall))
@@ -77,7 +78,7 @@ const anyTime time.Duration = math.MaxInt64
 
 var errTimeOver = errors.New("the call took more time than the snippet had left")
 
-// timeOf returns how long a call of a function may take.
+// timeOf returns the maximum duration of a call of a function.
 func (a *Accounts) timeOf(function string) time.Duration {
 	for _, f := range a.cfg.Functions {
 		if f.Name == function && f.Timed {
@@ -119,21 +120,21 @@ type Processor interface{ Processor() time.Duration }
 // processorTime compares a guest's processor time with the clock.
 //
 // A guest that reports its sleeps is charged by the clock, and by its processor time only while it
-// waits for a host call: that catches a snippet that computes behind a pending call. A guest that
+// waits for a host call: this detects a snippet that computes behind a pending call. A guest that
 // does not report its sleeps is charged only by its processor time, if that is known.
 type processorTime struct {
 	source Processor // may be nil
 	sole   bool      // the guest does not report its sleeps
 
 	known          time.Duration // the last answer, or 0
-	waited, worked time.Duration // since then: with a host call pending, without
+	waited, worked time.Duration // time since then with and without a pending host call
 
-	from, offset time.Duration // sole: the first answer, and the snippet's own time then
+	from, offset time.Duration // of a sole source: first answer, and the snippet's own time then
 	looked       time.Time
 }
 
-// hidden adds time with and time without a pending host call. It returns how much of the waiting
-// since the last answer was really work.
+// hidden adds time with and time without a pending host call. It returns the part of the waiting
+// time since the last answer during which the guest actually worked.
 func (p *processorTime) hidden(waited, worked time.Duration) time.Duration {
 	p.waited += waited
 	p.worked += worked

@@ -11,8 +11,8 @@ type counter struct{ used time.Duration }
 
 func (c *counter) Processor() time.Duration { return c.used }
 
-// TestWorkBehindACallIsCharged plays periods: with and without a pending call, with some computing,
-// and with some of it hidden.
+// TestWorkBehindACallIsCharged plays periods with and without a pending call, in which the guest
+// computes, and checks how much computing is found to be hidden behind a call.
 func TestWorkBehindACallIsCharged(t *testing.T) {
 	type stretch struct{ waited, worked, computed, hidden time.Duration }
 	for name, stretches := range map[string][]stretch{
@@ -62,8 +62,8 @@ func TestWorkBehindACallIsCharged(t *testing.T) {
 	}
 }
 
-// TestASourceThatLiesIsBounded uses a guest whose count falls, leaps, or is as large as a number
-// can be.
+// TestASourceThatLiesIsBounded checks a guest whose processor time falls, leaps, or has the largest
+// possible value.
 func TestASourceThatLiesIsBounded(t *testing.T) {
 	const offset, own = 3 * time.Second, 5 * time.Second
 	for name, row := range map[string]struct{ from, known, want time.Duration }{

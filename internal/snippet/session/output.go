@@ -19,26 +19,26 @@ type output struct {
 	total   int64 // bytes written, kept or not
 	streams [2]bytes.Buffer
 	sinks   sinks
-	echoed  string // the value of the last expression, as far as it was kept
+	echoed  string // the kept part of the last expression's value
 	failed  error  // a sink's panic
 
-	// keepsLast keeps the end of standard error beyond the limit: a dying Go program writes
-	// its reason there.
+	// keepsLast keeps the end of standard error even beyond the limit, because a dying Go program
+	// writes the reason there.
 	keepsLast bool
 	last      []byte
 }
 
-// lastWords is the minimum size of the end of standard error that is kept, in bytes.
+// lastWords is the minimum size of the kept end of standard error, in bytes.
 const lastWords = 256 << 10
 
-// write adds a part of stream 0, standard output, or 1, standard error.
+// write adds a part of stream 0 (standard output) or 1 (standard error).
 func (o *output) write(stream int, b []byte) {
 	if b = o.keep(stream, b); len(b) > 0 && o.sinks[stream] != nil {
 		o.pass(stream, func(to io.Writer) { _, _ = to.Write(b) })
 	}
 }
 
-// keep keeps a part of a stream within the limit, and returns what it has kept.
+// keep keeps a part of a stream up to the limit, and returns the kept bytes.
 func (o *output) keep(stream int, b []byte) []byte {
 	if o.keepsLast && stream == 1 {
 		o.keepLast(b)
@@ -71,8 +71,8 @@ func WriteEcho(to io.Writer, text []byte) {
 	_, _ = to.Write(text)
 }
 
-// pass lets write write to the caller's writer. The writer's errors are not the snippet's. A writer
-// that panics receives nothing more, and its panic becomes the error of the run.
+// pass calls write with the caller's writer. Errors of the writer do not affect the snippet. A
+// writer that panics receives nothing more, and its panic becomes the error of the run.
 func (o *output) pass(stream int, write func(to io.Writer)) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -94,7 +94,7 @@ func (o *output) text(stream int) string { return o.streams[stream].String() }
 
 func (o *output) dropped() int64 { return max(0, o.total-o.limit) }
 
-// digest returns a hash of the kept output, and of more, both after canonical.
+// digest returns a hash of the kept output and of more, after applying canonical to both.
 func (o *output) digest(more string, canonical func([]byte) []byte) [sha256.Size]byte {
 	parts := [][]byte{o.streams[0].Bytes(), o.streams[1].Bytes(), []byte(more)}
 	return sha256.Sum256(canonical(bytes.Join(parts, []byte{0})))

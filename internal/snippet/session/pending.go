@@ -16,7 +16,7 @@ type pendingCall struct {
 	reply   Reply
 	value   tiers.Value // the content of the reply, until it is sent
 	isSleep bool
-	isTimed bool // its time is the snippet's own
+	isTimed bool // the call's time is the snippet's own
 }
 
 // charge charges the time since last to the snippet's accounts.
@@ -51,7 +51,7 @@ func (c *Connection) handleRequest(a *Accounts, request wire.Request) error {
 		return nil
 	case 'x':
 		c.cancelCall(body[1:])
-	case 's', 'w': // threads of the guest wait on their own
+	case 's', 'w': // threads of the guest wait by themselves
 		reply = fail(errRequest)
 	default:
 		reply = a.Handle(body)
@@ -100,7 +100,7 @@ func (c *Connection) beginCall(a *Accounts, number uint32, body []byte) {
 	})
 }
 
-// maxSleeps bounds the sleeps under way: one per thread.
+// maxSleeps bounds the concurrent sleeps, one per thread.
 const maxSleeps = 1024
 
 func (c *Connection) beginSleep(a *Accounts, number uint32, body []byte) {
@@ -123,7 +123,7 @@ func (c *Connection) beginSleep(a *Accounts, number uint32, body []byte) {
 }
 
 func (c *Connection) refuse(number uint32, err error) {
-	_ = c.answer(number, fail(err)) // it cannot fail: the text is not mapped
+	_ = c.answer(number, fail(err)) // cannot fail, because the text is not in a mapping
 }
 
 // begin runs a call on a new goroutine.

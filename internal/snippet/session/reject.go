@@ -3,8 +3,8 @@ package session
 import "github.com/rlmhq/rlm/tiers"
 
 // RejectNative returns a [*tiers.RejectedError] for a configuration that a tier of native processes
-// cannot enforce, or nil. The work of a process cannot be metered repeatably, and its runs differ
-// from one another.
+// cannot enforce, or nil. The work of a native process cannot be metered repeatably, and its runs
+// differ from one another.
 func RejectNative(tier string, cfg tiers.Config) error {
 	var what string
 	switch {

@@ -28,11 +28,11 @@ type replay struct {
 	made    []AnsweredCall
 	kept    int64                     // bytes of all answers in the session
 	left    map[string][]AnsweredCall // recorded answers, nil if the snippet is new
-	strayed bool                      // it made a call that it had not made before
+	strayed bool                      // it made a call that it did not make in the first run
 }
 
 // newReplay returns a replay that repeats the answers to these calls. The order of different calls
-// does not matter: goroutines make them in any order.
+// does not matter, because goroutines make them in any order.
 func newReplay(calls []AnsweredCall, canonical func([]byte) []byte) *replay {
 	j := &replay{canonical: canonical, left: map[string][]AnsweredCall{}}
 	for _, c := range calls {
@@ -43,7 +43,7 @@ func newReplay(calls []AnsweredCall, canonical func([]byte) []byte) *replay {
 
 func (j *replay) replays() bool { return j.left != nil }
 
-// digest identifies a call: a repeated call has the same digest.
+// digest identifies a call; a repeated call has the same digest.
 func (j *replay) digest(c tiers.Call) []byte {
 	body, err := json.Marshal([]any{c.Function, c.Args, c.Named})
 	if err != nil {
@@ -99,7 +99,7 @@ func (j *replay) answer(call tiers.Call) (tiers.Value, error) {
 	return left[0].Value, nil
 }
 
-// countLeft returns the number of recorded answers that the snippet has not asked for again.
+// countLeft returns the number of recorded answers that the repeated snippet has not requested.
 func (j *replay) countLeft() (n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

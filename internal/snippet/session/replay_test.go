@@ -51,7 +51,8 @@ func handleAll(a *Accounts, requests []string) string {
 	return strings.Join(answers, ", ")
 }
 
-// TestASnippetThatRunsAgainGetsTheSameAnswers also repeats a refused call.
+// TestASnippetThatRunsAgainGetsTheSameAnswers checks the answers to repeated calls, including
+// refused ones.
 func TestASnippetThatRunsAgainGetsTheSameAnswers(t *testing.T) {
 	requests := []string{
 		"cask\x00[[1],{}]", "cask\x00[[\"fail\"],{}]", "cllm_query\x00[[1],{}]", "crm\x00[[1],{}]",
@@ -76,8 +77,8 @@ func TestASnippetThatRunsAgainGetsTheSameAnswers(t *testing.T) {
 	}
 }
 
-// TestASnippetThatAsksSomethingElseIsFound: a repeated snippet is found to differ in its calls, its
-// output or its end.
+// TestASnippetThatAsksSomethingElseIsFound checks that RunAgain detects a repeated snippet with
+// different calls, a different output or a different end.
 func TestASnippetThatAsksSomethingElseIsFound(t *testing.T) {
 	a, h, asked := play(t, tiers.Limits{})
 	record(t, a, h, "cask\x00[[1],{}]", "o1printed")
@@ -102,7 +103,7 @@ func TestASnippetThatAsksSomethingElseIsFound(t *testing.T) {
 	}
 }
 
-// TestTheHostKeepsNoMoreOfASessionThanItsLimit makes calls with long arguments and answers.
+// TestTheHostKeepsNoMoreOfASessionThanItsLimit checks calls with long arguments and answers.
 func TestTheHostKeepsNoMoreOfASessionThanItsLimit(t *testing.T) {
 	const most = 4 << 20
 	a, h, asked := play(t, tiers.Limits{Memory: most})
@@ -130,7 +131,7 @@ func TestTheHostKeepsNoMoreOfASessionThanItsLimit(t *testing.T) {
 	}
 }
 
-// TestAStateIsReadStrictly gives a history a state that no other tier can have written.
+// TestAStateIsReadStrictly checks that a history refuses states that no tier can have written.
 func TestAStateIsReadStrictly(t *testing.T) {
 	for data, want := range map[string]string{
 		`["x := 1", {"source": "y", "calls": []}]`: "",

@@ -16,18 +16,18 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Handle answers one request of the guest. The request's bytes are not kept.
+// Handle answers one request of the guest. It does not keep the request's bytes.
 //
 // The first byte of a request names the operation. Operands are decimal numbers with
 // commas between them; a last operand may be arbitrary bytes. Offsets count
 // characters.
 //
 //	o<fd><bytes>                         write to stdout (1) or stderr (2)
-//	h<text>                              the value of the last expression, which follows the output
+//	h<text>                              the last expression's value, which follows the output
 //	a<kind>\0<type>\0<bytes>             keep an artefact -> its description, see artefacts.go
 //	c<name>\0<json>                      call a host function: [args, named] -> value
 //	s<name>\0<json>                      start one -> its number
-//	w<ms>                                wait for started calls, -1 without end -> [[number, ok, value], ...]
+//	w<ms>                                wait for calls, -1: forever -> [[number, ok, value], ...]
 //	x<number>                            cancel a started call
 //	z<microseconds>                      sleep
 //	f<json>                              FINAL: {"value", "name"}
@@ -41,27 +41,27 @@ import (
 //	tb<text>,<a>,<b>                     bytes [a, b), by byte offset
 //	tf|tr|tc<text>,<a>,<b>,<needle>      find, rfind, count in [a, b)
 //	tp<text>,<a>,<b>,<kind>,<sep>        number of parts
-//	tl<text>,<a>,<b>,<kind>,<i>,<j>,<sep>  where the parts i to j-1 lie
+//	tl<text>,<a>,<b>,<kind>,<i>,<j>,<sep>  places of the parts i to j-1
 //	tx<text>,<a>,<b>,<from>,<n>,<re2>    up to n matches -> [next, [[start, end, ...], ...]]
 //	ti<text>                             a text's description
 //	td<text>                             the sections of a document -> [[title, start], ...]
-//	tm<text>                             let the guest read its characters -> {"place", "chars", "width", "ascii"}
-//	tg<text>,<a>,<b>,<from>,<n>,<re2>    up to n runs of lines with matches -> [next, [[start, end], ...]]
-//	tq<text>,<page>,<dpi>                draw a page -> what the picture lacks, a line feed, a PNG
+//	tm<text>                             map characters -> {"place", "chars", "width", "ascii"}
+//	tg<text>,<a>,<b>,<from>,<n>,<re2>    runs of lines with matches -> [next, [[start, end], ...]]
+//	tq<text>,<page>,<dpi>                draw a page -> parts that are missing, a line feed, a PNG
 //	tu<text>,<a>,<b>,<kind>,<sep>        counts of equal parts, see tallyrequests.go
 //	tn<text>,<a>,<b>,<line>,             the next lines, see rowrequests.go
 //	tj<text>,<a>,<b>,<line>,             the next rows of JSON Lines, see rowrequests.go
 //	tv<text>,<a>,<b>,<line>,<n>,<limit>,<dialect>  up to n rows of CSV
-//	tw<text>,<a>,<b>,                    what kind of table the text is
-//	r<what>                              the tier lacks what the snippet needs -> 1: stop
+//	tw<text>,<a>,<b>,                    the kind of table in the text
+//	r<what>                              the tier lacks something the snippet needs -> 1: stop
 //	p<size>, then p<piece>               give a state: see state.go
 //	g<from>,<n>                          at most n bytes of the state to take
-//	l<json>                              what could not move
-//	k<name>                              the data of a time zone; without a name, all names, one a line
+//	l<json>                              the values that could not move
+//	k<name>                              a time zone's data; without a name, one name per line
 //	m                                    the paths of all files of the session's packages
 //	m<path>                              one of these files
 //	u                                    the seed of the snippet's randomness, empty for none
-//	n, n., n!                            a variable of a state begins, ends, was interrupted: see state.go
+//	n, n., n!                            a variable begins, ended, was interrupted: see state.go
 func (a *Accounts) Handle(request []byte) Reply {
 	if len(request) == 0 || len(request) > wire.MaxRequest {
 		return fail(errRequest)
@@ -135,13 +135,13 @@ func (a *Accounts) moveState(operation byte, body []byte) Reply {
 
 // Reply is the answer to one request.
 type Reply struct {
-	// Data is the answer, or the text of the error if Failed.
+	// Data is the answer, or the error message if Failed.
 	Data   []byte
 	Failed bool
 	// ASCII means that Data is known to be ASCII.
 	ASCII bool
 
-	text *bigtext.Text // the text that Data is a part of, if Data is in a mapping
+	text *bigtext.Text // if Data is in a mapping: the text of which it is a part
 }
 
 func valueReply(value tiers.Value, err error) Reply {
@@ -193,7 +193,7 @@ var (
 var comma = []byte{','}
 
 // cutNumbers cuts n leading decimal operands from b. more means that another operand follows the
-// last of them.
+// last number.
 func cutNumbers(b []byte, n int, more bool) (numbers []int64, rest []byte, err error) {
 	numbers = make([]int64, 0, n)
 	for i := range n {
@@ -261,7 +261,7 @@ func (a *Accounts) readPackages(name string) Reply {
 	return Reply{Data: data}
 }
 
-// maxMissing bounds the name of what a tier lacks, in bytes.
+// maxMissing bounds the name of a module or other requirement that a tier lacks, in bytes.
 const maxMissing = 200
 
 // noteMissing records that the snippet needs a module, or something else, that its tier lacks. The

@@ -27,7 +27,7 @@ func (m *Machine) reject(ctx context.Context, guest Guest, s Snippet, ending End
 	return ending.Rejected
 }
 
-// finish produces the result of a snippet that has ended, and a guest that is fit for the next one.
+// finish returns the result of a snippet that has ended, and makes the guest fit for the next one.
 func (m *Machine) finish(
 	ctx context.Context, guest Guest, s Snippet, ending Ending, changed *tiers.Loss,
 ) (tiers.Result, error) {
@@ -55,7 +55,7 @@ func (m *Machine) finish(
 	return r, err
 }
 
-// explain returns an error if anything but the snippet or its limits ended it.
+// explain returns an error if anything except the snippet itself or its limits ended the snippet.
 func (m *Machine) explain(ctx context.Context, r *tiers.Result, healed Healed) error {
 	a := m.Accounts
 	isLost := r.Lost != nil && healed.Kept < a.Ordinal()
@@ -131,8 +131,8 @@ func (m *Machine) noun(s Snippet) string {
 	return "interpreter"
 }
 
-// LeftOf converts a loss that no result has reported yet to an entry in a state's list of missing
-// things.
+// LeftOf converts a loss that no result has reported yet to an entry in a state's list of values
+// left behind.
 func LeftOf(lost *tiers.Loss) tiers.Left {
 	reason := lost.Reason
 	if len(lost.Snippets) > 0 {

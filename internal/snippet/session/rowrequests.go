@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
-// rowRequest is a guest's request for the rows of a text from a to b. The operation w asks for the
+// rowRequest is a guest's request for the rows of a text from a to b. The operation w requests the
 // table layout of a CSV text; its operand is a list of options and their values, separated by NUL,
 // see [tables.Options]. For n (lines), j (JSON Lines) and v (CSV), the operand is the number of the
 // line at a. For v, these operands follow:
@@ -30,9 +30,9 @@ type rowRequest struct {
 	body string
 }
 
-// rowsAhead is the answer to a guest's expected next request. The host decodes these rows while the
-// guest works on the previous ones. A loop that loads JSON from lines has two: for the lines, and
-// for their values.
+// rowsAhead is the answer to the expected next request of a guest. The host decodes these rows
+// while the guest works on the previous ones. A loop that loads JSON from lines has two such
+// answers: for the lines, and for their values.
 type rowsAhead struct {
 	request rowRequest
 	done    chan struct{} // closed when the fields below are set
@@ -40,7 +40,7 @@ type rowsAhead struct {
 	next    *rowRequest
 }
 
-// rows answers a request, and starts on the next one.
+// rows answers a request, and starts to prepare the answer to the next one.
 func (a *Accounts) rows(ctx context.Context, r rowRequest) Reply {
 	ahead := a.ahead[r.op]
 	delete(a.ahead, r.op)
@@ -63,8 +63,8 @@ func (a *Accounts) rows(ctx context.Context, r rowRequest) Reply {
 	return reply
 }
 
-// readAhead answers a request that the guest has not made yet. The end of the snippet waits for it,
-// which takes little time.
+// readAhead answers a request that the guest has not made yet. The end of the snippet waits for the
+// answer, which takes little time.
 func (a *Accounts) readAhead(r rowRequest) {
 	ahead := &rowsAhead{request: r, done: make(chan struct{})}
 	ctx := a.calls.ctx
@@ -108,8 +108,8 @@ func (r rowRequest) answer(ctx context.Context) (reply Reply, further *rowReques
 	return Reply{Data: encode(at)}, further
 }
 
-// read returns the answer without an offset, the offset of the next row in bytes, and the number of
-// the line there.
+// read returns the offset of the next row in bytes, the number of the line there, and a function
+// that encodes the answer with the next row's offset in characters.
 func (r rowRequest) read(
 	data []byte, from int,
 ) (next int, nextLine int64, encode func(next int64) []byte, err error) {

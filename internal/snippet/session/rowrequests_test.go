@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestMalformedRowRequests sends requests that our guests never make.
+// TestMalformedRowRequests checks requests that our guests never send.
 func TestMalformedRowRequests(t *testing.T) {
 	text := bigtext.FromBytes("a.csv", []byte("a,b\n1,\"2\n3\"\n"))
 	a, err := NewAccounts(t.Context(), tiers.Config{Inputs: []tiers.Input{{Name: "a.csv", Text: text}}})
@@ -49,7 +49,8 @@ func TestMalformedRowRequests(t *testing.T) {
 	}
 }
 
-// TestRowsAreDecodedAhead reads a text twice, in batches, and once more from another position.
+// TestRowsAreDecodedAhead checks a text that is read twice, in batches, and once more from another
+// position.
 func TestRowsAreDecodedAhead(t *testing.T) {
 	text := bigtext.FromBytes("a.csv", []byte("n\n"+strings.Repeat("1234567\n", 200_000)))
 	a, err := NewAccounts(t.Context(), tiers.Config{Inputs: []tiers.Input{{Name: "a.csv", Text: text}}})

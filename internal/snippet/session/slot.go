@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/slots"
 )
 
-// waitForSlot waits until the next snippet may compute. endSlot must be called afterwards.
+// waitForSlot waits until the next snippet may compute. The caller must call endSlot afterwards.
 func (a *Accounts) waitForSlot(ctx context.Context) (err error) {
 	a.slot, err = slots.Wait(ctx)
 	a.queued = 0
@@ -25,8 +25,8 @@ func (a *Accounts) endSlot() {
 // resumeSlot ends a pause of the slot.
 func (a *Accounts) resumeSlot() { a.noteQueued(a.slot.Resume(a.calls.ctx)) }
 
-// resumeSlot ends a pause of the slot. Meanwhile the process continues: its limits count what it
-// computes without a slot.
+// resumeSlot ends a pause of the slot. The process continues in the meantime; its limits include
+// the time for which it computes without a slot.
 func (c *Connection) resumeSlot(a *Accounts) {
 	source, isKnown := c.control.(Processor)
 	if !isKnown || !a.slot.IsLost() {
@@ -38,8 +38,8 @@ func (c *Connection) resumeSlot(a *Accounts) {
 	a.noteQueued(waited - max(0, min(waited, source.Processor()-before)))
 }
 
-// Yield lets other snippets compute if this one has computed for a while. A guest that can
-// be paused anywhere calls it often.
+// Yield lets other snippets compute if this one has computed for a while. A guest that can be
+// paused anywhere calls Yield often.
 func (a *Accounts) Yield() { a.noteQueued(a.slot.Yield(a.calls.ctx)) }
 
 func (a *Accounts) noteQueued(waited time.Duration) { a.meter.queued += waited }

@@ -20,9 +20,9 @@ const (
 	// FormatPickle is the stream written by guest/state.py of package pykernel: values as a pickle,
 	// functions and classes by value.
 	FormatPickle = "pickle"
-	// FormatReplay is a JSON array of the session's snippets, in order. Repeating them restores the
-	// namespace. A snippet is a string, or, if it called the host, an object with its source and
-	// its answered calls.
+	// FormatReplay is a JSON array of the session's snippets, in order. Repeating the snippets
+	// restores the namespace. A snippet is a string, or, if it called the host, an object with its
+	// source and its answered calls.
 	FormatReplay = "replay"
 )
 
@@ -36,18 +36,18 @@ const (
 type moving struct {
 	data  []byte
 	left  []tiers.Left
-	out   bool // the guest may give a state
+	out   bool // the guest is exporting a state
 	moved int
 	each  time.Duration // the time of one variable
 	until time.Time     // the end of the time for all variables
 
-	// isCalm means that no variable is being moved: an interrupt would hit the guest's own work.
+	// isCalm means that no variable is being moved, so an interrupt would hit the guest's own work.
 	isCalm bool
 }
 
 // The time of a move. A variable may take mostEach, or the session's limit if that is less. Each
-// variable that exceeds its time halves the time of the rest. So any number of endless variables
-// takes at most twice as long as one.
+// variable that exceeds its time halves the time of the following ones. So any number of endless
+// variables takes at most twice as long as one.
 const (
 	mostEach  = 10 * time.Second
 	leastEach = 100 * time.Millisecond
@@ -55,21 +55,22 @@ const (
 )
 
 // knownTexts is the part of a state for the host of the other tier: the files of directories that
-// the guest knows by number, in order. It precedes the guest's own bytes, with its length first.
+// have numbers in the guest, in order. Preceded by its length, it comes before the guest's own
+// bytes.
 type knownTexts struct {
 	Files []textFile `json:"files"`
 }
 
 type textFile struct {
 	Input int    `json:"input"`
-	Path  []byte `json:"path"`            // not a string: a path need not be UTF-8
+	Path  []byte `json:"path"`            // not a string, because a path need not be UTF-8
 	Table int    `json:"table,omitempty"` // from 1; Input is then the number of its text
 }
 
-// Runner runs the guest's run function as the tier does for a snippet.
+// Runner runs the guest's run function in the same way as for a snippet of the tier.
 type Runner func(source string, flags int) (code int, err error)
 
-// ExportState exports the namespace from the guest. The accounts of the last snippet are lost.
+// ExportState exports the namespace from the guest. It discards the accounts of the last snippet.
 func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (tiers.State, error) {
 	a.moving = moving{out: true}
 	defer func() { a.moving = moving{moved: a.moving.moved} }()
@@ -123,7 +124,7 @@ func (a *Accounts) ImportState(
 	}, nil
 }
 
-// runPureSnippets runs the snippets of a session without effects besides its variables.
+// runPureSnippets runs the snippets of a session whose only effects are its variables.
 func (a *Accounts) runPureSnippets(
 	ctx context.Context, tier string, state tiers.State, run Runner,
 ) (tiers.Report, error) {
@@ -194,7 +195,7 @@ func (a *Accounts) transfer(ctx context.Context, run Runner, flag int) error {
 	return nil
 }
 
-// startVariable starts the time of the next variable.
+// startVariable starts measuring the time of the next variable.
 func (a *Accounts) startVariable() {
 	a.moving.isCalm = false
 	a.restartMeter(a.moving.each)
@@ -216,10 +217,10 @@ func (a *Accounts) restartMeter(time time.Duration) {
 }
 
 // nextVariable handles the guest's reports on its variables. Without a body, the next variable
-// begins, and the reply is "over" if there is no time left for it. With ".", it has ended. With
-// "!", it was interrupted, and the reply is the reason why it is left behind, or empty if the time
-// for all variables is over. The time is also over when the caller no longer waits: each further
-// variable would be interrupted immediately.
+// begins, and the reply is "over" if there is no time left for it. With ".", the variable has
+// ended. With "!", it was interrupted, and the reply is the reason why it is left behind, or empty
+// if the time for all variables is over. The time is also over when the caller no longer waits,
+// because each further variable would be interrupted immediately.
 func (a *Accounts) nextVariable(body []byte) Reply {
 	if a.moving.until.IsZero() {
 		return fail(errRequest)
@@ -264,7 +265,7 @@ func (a *Accounts) fileList() []textFile {
 
 var errState = errors.New("its header is damaged")
 
-// adopt registers the texts that the state refers to and returns the guest's part of it.
+// adopt registers the texts to which the state refers and returns the guest's part of the state.
 func (a *Accounts) adopt(data []byte) ([]byte, error) {
 	if len(data) < 4 || len(data) > maxState {
 		return nil, errState
@@ -303,8 +304,8 @@ func (a *Accounts) mayHaveTables(number int) bool {
 	return number >= 0 && number < len(a.cfg.Inputs)
 }
 
-// takeState stores a piece of the state that the guest exports. The first piece announces how many
-// bytes follow: there is no room for more.
+// takeState stores a piece of the state that the guest exports. The first piece announces the
+// number of bytes that follow, and no more are accepted.
 func (a *Accounts) takeState(body []byte) Reply {
 	switch {
 	case !a.moving.out:
@@ -318,8 +319,8 @@ func (a *Accounts) takeState(body []byte) Reply {
 	return Reply{ASCII: true}
 }
 
-// makeRoom begins a state with its head, and allocates room for the rest. The guest holds all of it
-// in its memory, which bounds the room.
+// makeRoom begins a state with its head, and allocates room for the rest. The guest holds the whole
+// state in its memory, whose limit bounds the room.
 func (a *Accounts) makeRoom(size string) Reply {
 	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil || n < 0 || n > min(maxState, a.cfg.Limits.Memory) {
@@ -342,8 +343,8 @@ func (a *Accounts) beginState(room int) ([]byte, error) {
 	return append(data, head...), nil
 }
 
-// StateOfPages returns a state whose values are in the guest's memory: it contains what
-// [Accounts.Adopt] needs.
+// StateOfPages returns a state whose values are in the guest's memory. It contains only the part
+// that [Accounts.Adopt] needs.
 func (a *Accounts) StateOfPages(tier string) (tiers.State, error) {
 	data, err := a.beginState(0)
 	return tiers.State{
@@ -364,7 +365,8 @@ func (a *Accounts) giveState(body []byte) Reply {
 	return Reply{Data: rest[:min(size, len(rest))]}
 }
 
-// takeLeft records the guest's report on what could not move, and on how many variables did.
+// takeLeft records the guest's report on the values that could not move, and on the number of
+// variables that did.
 func (a *Accounts) takeLeft(body []byte) Reply {
 	if hostcall.CountValues(body, 3) > 8*maxLeft || len(body) > maxException {
 		return fail(errRequest)

@@ -69,7 +69,7 @@ func TestRowsOfATableAreAText(t *testing.T) {
 	}
 }
 
-// TestTextsKeepTheirNumbersInAMove opens a table before a file.
+// TestTextsKeepTheirNumbersInAMove checks a session that opens a table before a file.
 func TestTextsKeepTheirNumbersInAMove(t *testing.T) {
 	a := withTables(t)
 	for _, request := range []string{"to0,0", "do1,a.txt"} {

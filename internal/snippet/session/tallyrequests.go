@@ -11,17 +11,17 @@ import (
 	"github.com/rlmhq/rlm/internal/data/tables"
 )
 
-// tallyStep bounds the bytes of text counted for one answer, tallyPart the length of a part, and
-// tallyCheck the parts counted between two looks at the clock.
+// tallyStep bounds the bytes of text counted for one answer, and tallyPart the length of a part.
+// tallyCheck is the number of parts counted between two checks of the context.
 const (
 	tallyStep  = 64 << 20
 	tallyPart  = 64 << 20
 	tallyCheck = 1 << 14
 )
 
-// tally counts equal parts of the text from a to b, stopping early when enough of them differ. The
-// operands are the kind of the parts and their separator. The answer is a list in the format of
-// marshal: the offset of the next part, or -1, and a dict of the parts with their counts.
+// tally counts equal parts of the text from a to b, stopping early when enough different parts are
+// found. The operands are the kind of the parts and their separator. The answer is a list in the
+// format of marshal: the offset of the next part, or -1, and a dict of the parts with their counts.
 func tally(ctx context.Context, t *bigtext.Text, a, b int64, body []byte) Reply {
 	kind, sep, found := bytes.Cut(body, comma)
 	if !found || !utf8.Valid(sep) {
@@ -64,7 +64,7 @@ func tally(ctx context.Context, t *bigtext.Text, a, b int64, body []byte) Reply 
 	return answer
 }
 
-// countParts counts the parts at the start of data, and returns the offset of the next one, or -1.
+// countParts counts the parts at the start of data, and returns the offset of the next part, or -1.
 // If data is cut, its last part may be incomplete, so it is not counted.
 func countParts(
 	ctx context.Context, counts *tables.Tally, by bigtext.Splitter, data []byte, isCut bool,

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestTallyRefusesALongPart uses a part that would need too much memory to count.
+// TestTallyRefusesALongPart checks a part that would need too much memory to count.
 func TestTallyRefusesALongPart(t *testing.T) {
 	data := bytes.Repeat([]byte("x"), tallyStep+tallyPart+8)
 	copy(data, "ab\nab\n")
@@ -43,7 +43,7 @@ func TestTallyRefusesALongPart(t *testing.T) {
 	}
 }
 
-// TestTallyOfCutData counts the parts of a text twice: whole, and split at each byte.
+// TestTallyOfCutData compares the counts of a whole text with those of the text split at each byte.
 func TestTallyOfCutData(t *testing.T) {
 	const text = "\r\n a b\u3000\r\n\r\rb\u0085 ,a\v,, é,é\u2028a"
 	splitters := map[string]bigtext.Splitter{

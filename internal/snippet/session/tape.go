@@ -17,27 +17,28 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// MaxTape is the maximum size of an encoded tape, in bytes. A snippet that got more from its host
-// cannot be repeated.
+// MaxTape is the maximum size of an encoded tape, in bytes. A snippet that received more from its
+// host cannot be repeated.
 const MaxTape = 256 << 10
 
-// Tape records what a snippet gets from outside its guest: the time, random bytes, and the host's
-// answers to its calls. The rest of its execution is a function of its code and of its guest's
-// state. So a guest in the same state that gets the same from a tape does the same, and neither
-// the host's functions nor the network notice.
+// Tape records everything that a snippet receives from outside its guest: the time, random bytes,
+// and the host's answers to its calls. The rest of its execution is a function of its code and of
+// its guest's state. So a guest in the same state that receives the same data from a tape does the
+// same, without calling host functions or using the network again.
 //
 // Tiers find a tape in the context of a run: see [Tape.With]. One tape is for one snippet, which
 // several tiers may try.
 type Tape struct {
 	content  tapeContent
 	size     int    // approximate size of the encoded content, in bytes
-	why      string // why it cannot be repeated, empty if it can
+	why      string // why the snippet cannot be repeated; empty if it can
 	isReplay bool
 	order    []byte // the encoded content, if it is a replay
-	began    bool   // a guest uses it
+	began    bool   // a guest uses the tape
 	moves    bool   // see MoveVariable
 
-	// Of a replay: the readings and answers that are left, and the first difference.
+	// The fields below are those of a replay: the remaining readings and answers, and the first
+	// difference.
 	walls, monotonics clockTape
 	left              []tapedAnswer
 	strayed           string
@@ -49,19 +50,19 @@ type tapeContent struct {
 	Tier string `json:"tier"`
 	// Seed determines the random bytes.
 	Seed []byte `json:"seed,omitempty"`
-	// Walls and Monotonics are the readings of the two clocks, in nanoseconds: the difference of
-	// each to the one before, as varints.
+	// Walls and Monotonics are the readings of the two clocks, in nanoseconds, as varints of the
+	// differences between successive readings.
 	Walls      []byte `json:"walls,omitempty"`
 	Monotonics []byte `json:"monotonics,omitempty"`
-	// Answers are those of a guest that asks in an order that the tape determines, Calls those of
-	// a guest that makes its calls in any order.
+	// Answers are those to a guest that sends its requests in an order that the tape determines.
+	// Calls are those of a guest that makes its calls in any order.
 	Answers []tapedAnswer  `json:"answers,omitempty"`
 	Calls   []AnsweredCall `json:"calls,omitempty"`
 }
 
 // tapedAnswer is the answer to one request.
 type tapedAnswer struct {
-	// Request identifies the request: a part of its SHA-256.
+	// Request identifies the request by a part of its SHA-256.
 	Request []byte `json:"request"`
 	Data    []byte `json:"data,omitempty"`
 	Failed  bool   `json:"failed,omitempty"`
@@ -74,7 +75,7 @@ const requestSum = 8
 // NewTape returns an empty tape.
 func NewTape() *Tape { return &Tape{why: "it has not run"} }
 
-// ReadTape returns a tape that repeats what an earlier one recorded.
+// ReadTape returns a tape that replays the content of an earlier one.
 func ReadTape(data []byte) (*Tape, error) {
 	if len(data) > 2*MaxTape || hostcall.CountValues(data, 3) > MaxTape {
 		return nil, fmt.Errorf("the tape of a snippet is longer than %d bytes", MaxTape)
@@ -89,8 +90,8 @@ func ReadTape(data []byte) (*Tape, error) {
 	return t, nil
 }
 
-// MoveVariable says that the snippet moves a variable to or from the host: the session must offer
-// it the functions for that.
+// MoveVariable records that the snippet moves a variable to or from the host, so the session must
+// offer it the functions for that.
 func (t *Tape) MoveVariable() { t.moves = true }
 
 // MovesVariable reports whether MoveVariable was called.
@@ -103,15 +104,15 @@ func (t *Tape) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tapeKey{}, t)
 }
 
-// TapeOf returns the tape of a context, nil for none. All methods accept nil.
+// TapeOf returns the tape of a context, or nil if there is none. All methods accept nil.
 func TapeOf(ctx context.Context) *Tape {
 	t, _ := ctx.Value(tapeKey{}).(*Tape)
 	return t
 }
 
-// Enter begins an attempt of a tier. CanRepeat reports whether its guest uses tapes. The error is a
-// [*tiers.RejectedError]: the snippet that is repeated ran in another tier the first time, or the
-// guest would ask the host again.
+// Enter begins an attempt of a tier. canRepeat means that its guest uses tapes. The error is a
+// [*tiers.RejectedError] if the repeated snippet ran in another tier the first time, or if the
+// guest would call the host again.
 func (t *Tape) Enter(tier string, canRepeat bool) error {
 	switch {
 	case t == nil:
@@ -133,7 +134,7 @@ func (t *Tape) Enter(tier string, canRepeat bool) error {
 	return nil
 }
 
-// Begin is called by a guest that uses the tape for the snippet that now runs.
+// Begin is called by a guest that uses the tape for the snippet that begins.
 func (t *Tape) Begin() {
 	if t == nil {
 		return
@@ -145,7 +146,7 @@ func (t *Tape) Begin() {
 	} else {
 		t.walls, t.monotonics, t.size = clockTape{}, clockTape{}, 0
 		t.content = tapeContent{Tier: t.content.Tier, Seed: make([]byte, 32)}
-		_, _ = rand.Read(t.content.Seed) // it cannot fail
+		_, _ = rand.Read(t.content.Seed) // never fails
 	}
 	var seed [32]byte
 	copy(seed[:], t.content.Seed)
@@ -159,11 +160,11 @@ func (t *Tape) Refuse(why string) {
 	}
 }
 
-// Why returns why the snippet cannot be repeated, empty if it can.
+// Why returns the reason why the snippet cannot be repeated, or "" if it can.
 func (t *Tape) Why() string { return t.why }
 
-// Strayed returns how a repeated snippet differed from its first run in what it asked for, empty if
-// it did not.
+// Strayed describes how the requests of a repeated snippet differed from those of its first run; it
+// is empty if they did not.
 func (t *Tape) Strayed() string {
 	switch {
 	case !t.isReplay || t.strayed != "":
@@ -176,7 +177,7 @@ func (t *Tape) Strayed() string {
 	return ""
 }
 
-// Encode returns the content for ReadTape, or an error that says why the snippet cannot be
+// Encode returns the content for ReadTape, or an error with the reason why the snippet cannot be
 // repeated.
 func (t *Tape) Encode() ([]byte, error) {
 	if t.why != "" {
@@ -189,8 +190,8 @@ func (t *Tape) Encode() ([]byte, error) {
 	return data, err
 }
 
-// Order returns what another process needs to run the snippet with the tape: whether there is one,
-// and the content that a replay repeats.
+// Order returns the data with which another process runs the snippet with the tape: whether there
+// is a tape, and the content that a replay repeats.
 func (t *Tape) Order() (is bool, content []byte) {
 	if t == nil {
 		return false, nil
@@ -205,7 +206,7 @@ type TapeReport struct {
 	Strayed string `json:"strayed,omitempty"`
 }
 
-// Report returns the result of a tape, nil for none.
+// Report returns the result of a tape, or nil if there is no tape.
 func (t *Tape) Report() *TapeReport {
 	switch {
 	case t == nil:
@@ -220,7 +221,7 @@ func (t *Tape) Report() *TapeReport {
 	return &TapeReport{Content: content}
 }
 
-// Adopt takes over the result of a tape in another process, which may be hostile.
+// Adopt takes over the result of a tape from another process, which may be hostile.
 func (t *Tape) Adopt(r *TapeReport) error {
 	switch {
 	case t == nil || r == nil:
@@ -248,7 +249,7 @@ func (t *Tape) Adopt(r *TapeReport) error {
 
 var errTapeFull = fmt.Errorf("it got more than %d KiB from its host", MaxTape>>10)
 
-// grow counts bytes of the content, and reports whether they have room.
+// grow counts bytes of the content, and reports whether they fit.
 func (t *Tape) grow(bytes int) bool {
 	if t.size += bytes; t.size > MaxTape {
 		t.Refuse(errTapeFull.Error())
@@ -262,7 +263,7 @@ func (t *Tape) stray(what string) {
 	}
 }
 
-// Random returns the random bytes of the snippet, nil without a tape.
+// Random returns the source of the snippet's random bytes, or nil without a tape.
 func (t *Tape) Random() io.Reader {
 	if t == nil {
 		return nil
@@ -270,7 +271,7 @@ func (t *Tape) Random() io.Reader {
 	return t.random
 }
 
-// Wall passes on a reading of the wall clock, Monotonic one of the monotonic clock, in nanoseconds.
+// Wall records a reading of the wall clock, in nanoseconds, or returns the recorded one.
 func (t *Tape) Wall(now int64) int64 {
 	if t == nil {
 		return now
@@ -278,7 +279,7 @@ func (t *Tape) Wall(now int64) int64 {
 	return t.read(&t.walls, &t.content.Walls, now)
 }
 
-// Monotonic is like Wall.
+// Monotonic is like Wall, for the monotonic clock.
 func (t *Tape) Monotonic(now int64) int64 {
 	if t == nil {
 		return now
@@ -286,7 +287,7 @@ func (t *Tape) Monotonic(now int64) int64 {
 	return t.read(&t.monotonics, &t.content.Monotonics, now)
 }
 
-// clockTape is the state of one clock: its last reading, and the readings that a replay has left.
+// clockTape is the state of one clock: its last reading, and the remaining readings of a replay.
 type clockTape struct {
 	last int64
 	left []byte
@@ -313,7 +314,7 @@ func (t *Tape) read(c *clockTape, content *[]byte, now int64) int64 {
 	return c.last
 }
 
-// answer passes on the answer to a request, or repeats it.
+// answer records the answer to a request, or returns the recorded one.
 func (t *Tape) answer(request []byte, handle func() Reply) Reply {
 	sum := sha256.Sum256(request)
 	if t.isReplay {
@@ -340,7 +341,8 @@ func (t *Tape) repeat(request []byte) Reply {
 	return Reply{Data: next.Data, Failed: next.Failed, ASCII: next.ASCII}
 }
 
-// takeCalls records the calls of a snippet that a History has added, or compares them.
+// takeCalls records the calls of a snippet that a History has added, or compares them with the
+// recorded ones.
 func (t *Tape) takeCalls(p *Past, r *replay) {
 	switch {
 	case t == nil:
@@ -363,7 +365,7 @@ func (t *Tape) takeCalls(p *Past, r *replay) {
 	}
 }
 
-// isTaped reports whether the answer to an operation depends on more than the session.
+// isTaped reports whether the answer to an operation depends on anything outside the session.
 func isTaped(operation byte) bool {
 	switch operation {
 	case 'c', 's', 'w', 'x', 'z':
@@ -378,5 +380,5 @@ func (a *Accounts) UseTape(t *Tape) {
 	a.tape = t
 }
 
-// Tape returns the tape in use, nil for none.
+// Tape returns the tape in use, or nil if there is none.
 func (a *Accounts) Tape() *Tape { return a.tape }

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// recordTape returns the tape of a snippet that reads both clocks, draws random bytes and asks its
-// host twice.
+// recordTape returns the tape of a snippet that reads both clocks, draws random bytes and sends two
+// requests to its host.
 func recordTape(tb testing.TB) []byte {
 	tb.Helper()
 	t := NewTape()
@@ -61,8 +61,9 @@ func TestATapeRepeatsWhatItRecorded(t *testing.T) {
 	}
 }
 
-// FuzzReadTape reads tapes as a damaged disk or a hostile worker could have them. One that can be
-// read is used for more than it holds, and then means the same after it was written again.
+// FuzzReadTape reads tapes that a damaged disk or a hostile worker could return. It requests more
+// from a readable tape than the tape holds, which must be noticed, and checks that the tape has the
+// same content after it was written and read again.
 func FuzzReadTape(f *testing.F) {
 	f.Add(recordTape(f))
 	f.Add([]byte(`{"tier":"wasm","walls":"/////////////w==","answers":[{"request":null}]}`))
@@ -92,7 +93,7 @@ func FuzzReadTape(f *testing.F) {
 		recorded := &Tape{content: tape.content}
 		again, err := recorded.Encode()
 		if err != nil {
-			return // it grew in base64
+			return // the content grew in base64
 		}
 		back, err := ReadTape(again)
 		if err != nil {
@@ -104,7 +105,7 @@ func FuzzReadTape(f *testing.F) {
 	})
 }
 
-// FuzzReadChange reads entries of a session's log as a damaged disk could have them.
+// FuzzReadChange reads entries of a session's log that a damaged disk could return.
 func FuzzReadChange(f *testing.F) {
 	entry, err := json.Marshal(Change{
 		Language: tiers.Go, Source: []byte("x = 1"), Tape: recordTape(f), Moved: "x", IsLook: true, Active: 5,

@@ -17,14 +17,14 @@ import (
 )
 
 // TextFolder is a folder of the host that holds the characters of long texts for the guests of one
-// session. On the host, only this user can enter it. The guests see the inner folder, read-only, at
-// TextsAt.
+// session. On the host, only this user can enter it. In the guests, the inner folder is mounted
+// read-only at TextsAt.
 type TextFolder struct {
 	outer, inner string
-	lock         *os.File // shows other processes that this one is alive
+	lock         *os.File // its lock shows other processes that this process is alive
 	log          *slog.Logger
 	shown        map[int]*bigtext.Characters // by the number of the text
-	refused      map[int]error               // likewise: an attempt may have copied the whole text
+	refused      map[int]error               // likewise; another attempt might copy the whole text
 }
 
 // TextsAt is the path of the inner folder in guests.
@@ -110,8 +110,8 @@ func (f *TextFolder) Close() error {
 
 var sweepTexts sync.Once
 
-// abandonedAge is the minimum age of a folder that counts as abandoned: a younger one may not be
-// locked yet.
+// abandonedAge is the minimum age of a folder that is considered abandoned, because its owner may
+// not have locked a younger one yet.
 const abandonedAge = time.Minute
 
 // removeAbandoned removes the folders of killed processes.

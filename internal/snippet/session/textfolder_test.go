@@ -29,7 +29,8 @@ func openLong(t *testing.T, size int) *bigtext.Text {
 	return text
 }
 
-// TestTextFolder: a guest is shown the characters that it requests, once, until the folder closes.
+// TestTextFolder checks that the folder contains each text whose characters a guest requests, once,
+// until the folder is closed.
 func TestTextFolder(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has links to files without a name")
@@ -98,7 +99,8 @@ func TestTextFolder(t *testing.T) {
 	}
 }
 
-// TestAbandonedTextFoldersAreRemoved: those of dead processes, and no others.
+// TestAbandonedTextFoldersAreRemoved checks that the folders of dead processes are removed, and no
+// others.
 func TestAbandonedTextFoldersAreRemoved(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has such folders")
@@ -118,7 +120,7 @@ func TestAbandonedTextFoldersAreRemoved(t *testing.T) {
 	used, young, dead := folders[0], folders[1], folders[2]
 	defer used.Close()
 	for _, f := range []*TextFolder{young, dead} {
-		if err := f.lock.Close(); err != nil { // like the end of a process
+		if err := f.lock.Close(); err != nil { // as at the end of a process
 			t.Fatal(err)
 		}
 	}

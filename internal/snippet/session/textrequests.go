@@ -54,7 +54,7 @@ func (a *Accounts) text(body []byte) Reply {
 	case 'b':
 		return a.bytes(t, from, to)
 	}
-	// A long scan ends with the snippet's time.
+	// A long scan ends when the snippet's time is over.
 	ctx, cancel := context.WithTimeout(a.calls.ctx, max(0, a.meter.activeLeft())+time.Millisecond)
 	defer cancel()
 	switch op {
@@ -100,7 +100,7 @@ func (a *Accounts) slice(t *bigtext.Text, from, to int64) Reply {
 	return Reply{Data: data, ASCII: ascii, text: t}
 }
 
-// bytes copies raw bytes: a byte offset may be inside a character.
+// bytes copies raw bytes, because a byte offset may be inside a character.
 func (a *Accounts) bytes(t *bigtext.Text, from, to int64) Reply {
 	t = t.Original()
 	if from < 0 || from > to || to > t.Size() || to-from > maxSlice {
@@ -139,7 +139,8 @@ func (a *Accounts) listSections(body []byte) Reply {
 	return Reply{Data: data, text: t}
 }
 
-// drawPage draws a page of a document: a line that says what the picture lacks, and a PNG.
+// drawPage draws a page of a document. The reply is a line that lists the parts missing from the
+// picture, followed by a PNG.
 func drawPage(ctx context.Context, t *bigtext.Text, page, dpi int64) Reply {
 	if page < 0 || page > math.MaxInt32 || dpi < 0 || dpi > math.MaxInt32 {
 		return fail(errRequest)

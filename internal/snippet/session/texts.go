@@ -16,15 +16,16 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// A guest knows texts by number: an input by its index; a file of a directory, and the rows of a
-// table, by firstFile plus its index among those that the session has opened.
+// Guests refer to texts by number. The number of an input is its index; that of a file of a
+// directory, or of the rows of a table, is firstFile plus its index among those that the session
+// has opened.
 const firstFile = 1 << 20
 
-// maxFiles bounds how many files of directories and tables one session may open.
+// maxFiles bounds the number of files of directories and of tables that one session may open.
 const maxFiles = 100_000
 
-// files are the texts, other than the inputs, that the guest knows by number. Each is reopened for
-// each use: a directory keeps few of them open.
+// files holds the texts, other than the inputs, that have numbers in the guest. Each is reopened
+// for each use, because a directory keeps few files open.
 type files struct {
 	list    []file
 	numbers map[file]int
@@ -35,7 +36,7 @@ type file struct {
 	dir  *bigtext.Dir
 	path string
 
-	owner, table int // without a directory
+	owner, table int // used if dir is nil
 }
 
 // add returns the number of a file, assigning one if necessary.
@@ -88,7 +89,7 @@ func (a *Accounts) openText(number int) (*bigtext.Text, string, error) {
 	return text, f.path, err
 }
 
-// openTable opens the rows of a table. They have the file's name.
+// openTable opens the rows of a table. The rows have the file's name.
 func (a *Accounts) openTable(f file) (*bigtext.Text, string, error) {
 	owner, name, err := a.openText(f.owner) // tables contain no tables
 	if err != nil {
@@ -115,11 +116,11 @@ type textInfo struct {
 	Raw      int64  `json:"raw"`                // bytes before decoding
 	Binary   bool   `json:"binary,omitempty"`   // the bytes were not decoded
 
-	Tables []fileName `json:"tables,omitempty"` // their names
+	Tables []fileName `json:"tables,omitempty"` // names of the tables
 }
 
 // fileName is a name that may contain bytes that are not UTF-8, as file systems allow. In JSON each
-// of these is a lone surrogate, as in Python (surrogateescape).
+// such byte is a lone surrogate, as in Python (surrogateescape).
 type fileName string
 
 // MarshalJSON returns a JSON string with the bytes that are not UTF-8 escaped.
@@ -155,7 +156,7 @@ func (a *Accounts) describe() Reply {
 		Variables map[string]string `json:"variables"` // by name, as JSON
 		Inputs    []textInfo        `json:"inputs"`
 		Memory    int64             `json:"memory"` // the limit, in bytes
-		Out       bool              `json:"out"`    // snippets have the folder for files
+		Out       bool              `json:"out"`    // snippets have the folder /out
 		Packages  bool              `json:"packages"`
 	}{
 		[]function{},
@@ -221,7 +222,7 @@ func (a *Accounts) textInfo(id int) (textInfo, error) {
 	return info, nil
 }
 
-// describeText describes a text that the guest knows by number from before a move.
+// describeText describes a text whose number the guest has from before a move.
 func (a *Accounts) describeText(body []byte) Reply {
 	id, err := strconv.Atoi(string(body))
 	if err != nil {
@@ -234,8 +235,8 @@ func (a *Accounts) describeText(body []byte) Reply {
 	return okJSON(info)
 }
 
-// openRows describes the rows of a table, given the numbers of its text and of the table: a text,
-// and the names of its columns.
+// openRows describes the rows of a table, given the numbers of its text and of the table. The reply
+// describes a text, and contains the names of the columns.
 func (a *Accounts) openRows(body []byte) Reply {
 	numbers, _, err := cutNumbers(body, 2, false)
 	if err != nil || numbers[0] < 0 || numbers[0] > math.MaxInt32 {
@@ -315,7 +316,7 @@ func (a *Accounts) openFile(d *bigtext.Dir, path string) Reply {
 		if err := a.files.checkRoom(path); err != nil {
 			return fail(err)
 		}
-		if _, err := d.Size(path); err != nil { // a missing file is not numbered
+		if _, err := d.Size(path); err != nil { // a missing file gets no number
 			return fail(noFile(path, err))
 		}
 	}

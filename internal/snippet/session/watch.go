@@ -6,17 +6,17 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// interrupted takes the place of a limit when the caller gives up on a snippet: the snippet is
-// asked to end as if it had exhausted its time.
+// interrupted is used in place of a limit when the caller gives up on a snippet: the host requests
+// the snippet's end as if its time were over.
 const interrupted tiers.Limit = "interrupt"
 
 // Watch checks the limits of the current snippet, and whether its caller has given up. It reports
 // whether the guest must now stop the snippet by force.
 //
-// It calls interrupt to ask the snippet to end: immediately, and then repeatedly until the grace is
-// over. A nil interrupt means that the guest cannot be asked. A guest calls Watch whenever it can
-// act: at each slice of fuel, at each tick of a clock. Between the variables of a state, there is
-// no interrupt.
+// It calls interrupt to request the snippet's end, first immediately and then repeatedly until the
+// grace is over. A nil interrupt means that the guest cannot be interrupted. A guest calls Watch
+// whenever it can act: at each slice of fuel, or at each tick of a clock. Between the variables of
+// a state, Watch calls no interrupt.
 func (a *Accounts) Watch(interrupt func()) (stop bool) {
 	if a.IsCanceled() {
 		a.meter.fire(interrupted)
@@ -37,7 +37,7 @@ func (a *Accounts) Watch(interrupt func()) (stop bool) {
 	return a.meter.grace.isOver(interrupt)
 }
 
-// BurnFuel fires the fuel limit if the snippet has used that much.
+// BurnFuel fires the fuel limit if the snippet has used up its fuel.
 func (a *Accounts) BurnFuel(used uint64) {
 	if used >= a.cfg.Limits.Fuel {
 		a.meter.fire(tiers.LimitFuel)
@@ -47,32 +47,33 @@ func (a *Accounts) BurnFuel(used uint64) {
 // WasInterrupted reports whether the caller gave up on the snippet before it ended.
 func (a *Accounts) WasInterrupted() bool { return a.meter.fired == interrupted }
 
-// DelayInterrupt delays the next interrupt: an error that the guest is about to see also asks it to
-// end.
+// DelayInterrupt delays the next interrupt, because an error that the guest is about to receive
+// also makes it end.
 func (a *Accounts) DelayInterrupt() { a.meter.grace.asked = time.Now() }
 
-// The grace of a snippet that is asked to end.
+// The grace of an interrupted snippet.
 const (
-	// graceTime is how long it may continue, mostGrace the same by the clock.
+	// graceTime is the time for which the snippet may continue, and mostGrace the bound by the
+	// clock.
 	graceTime = 500 * time.Millisecond
 	mostGrace = 5 * time.Second
-	// askEvery is the interval between two requests to end.
+	// askEvery is the interval between two interrupts.
 	askEvery = 100 * time.Millisecond
-	// mostBetween bounds the time counted between two checks: a longer gap means that the host was
-	// kept from checking.
+	// mostBetween bounds the time counted between two checks, because a longer gap means that the
+	// host was unable to check.
 	mostBetween = 4 * time.Millisecond
 )
 
-// grace measures the time in which a snippet may obey. It excludes the time for interrupts and the
+// grace measures the time that a snippet has to obey. It excludes the time for interrupts and the
 // time that the host itself waits for a processor.
 type grace struct {
 	begun, looked time.Time
 	asked         time.Time     // when the last interrupt had been delivered
-	disobeyed     time.Duration // so far
+	disobeyed     time.Duration // time counted towards graceTime
 	asking        time.Duration // time spent on interrupts
 }
 
-// isOver asks the snippet to end, when due, and reports whether its grace is over.
+// isOver interrupts the snippet when that is due, and reports whether its grace is over.
 func (g *grace) isOver(interrupt func()) bool {
 	now := time.Now()
 	if g.begun.IsZero() {

@@ -9,7 +9,7 @@ import (
 )
 
 // A Gate replaces the slots of a snippet whose slots are assigned by another process. The snippet
-// passes the gate often, and waits there while the gate is shut. The other process numbers the
+// passes the gate often, and waits at the gate while it is shut. The other process numbers the
 // periods for which it shuts the gate, because its messages may be handled in any order. A Gate is
 // safe for concurrent use.
 type Gate struct {
@@ -19,7 +19,7 @@ type Gate struct {
 	over    int        // the last period that is over
 	opened  chan struct{}
 	stopped chan struct{} // closed when the snippet has stopped; nil until requested
-	isAway  bool          // it is waiting at the gate
+	isAway  bool          // the snippet is waiting at the gate
 	pauses  int           // number of waits for the host
 }
 
@@ -33,7 +33,7 @@ func (g *Gate) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, gateKey{}, g)
 }
 
-// errOpen reports that the gate was opened before it was shut.
+// errOpen reports that the gate was opened for a period before it was shut for that period.
 var errOpen = errors.New("the snippet goes on already")
 
 // Shut stops the snippet for the period with this number, until Open. It returns once the snippet
@@ -80,7 +80,7 @@ func (g *Gate) Open(number int) {
 	g.stopped = nil
 }
 
-// pass waits while the gate is shut, and returns for how long.
+// pass waits while the gate is shut, and returns the waiting time.
 func (g *Gate) pass(ctx context.Context) time.Duration {
 	if !g.isShut.Load() {
 		return 0

@@ -32,7 +32,8 @@ func TestAGateStopsASnippetUntilItOpens(t *testing.T) {
 	})
 }
 
-// TestAGateIsOpenAgainIfNobodyStops: a snippet that never passes the gate cannot be stopped.
+// TestAGateIsOpenAgainIfNobodyStops checks that Shut reopens the gate if the snippet never passes
+// it, and so cannot be stopped.
 func TestAGateIsOpenAgainIfNobodyStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
@@ -48,7 +49,8 @@ func TestAGateIsOpenAgainIfNobodyStops(t *testing.T) {
 	})
 }
 
-// TestALateMessageDoesNotShutAGate: its period has already ended.
+// TestALateMessageDoesNotShutAGate checks that Shut has no effect for a period that has already
+// ended.
 func TestALateMessageDoesNotShutAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
@@ -70,8 +72,8 @@ func TestALateMessageDoesNotShutAGate(t *testing.T) {
 	})
 }
 
-// TestASnippetThatWaitsForItsHostHasStopped: a snippet that waits for its host counts as stopped,
-// because it passes the gate before it continues.
+// TestASnippetThatWaitsForItsHostHasStopped checks that a snippet that waits for its host is
+// considered stopped, because it passes the gate before it continues.
 func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
@@ -91,7 +93,8 @@ func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
 	})
 }
 
-// TestAnInterruptPassesAGate: the snippet must notice its end.
+// TestAnInterruptPassesAGate checks that the end of the context ends the wait at a gate, so that
+// the snippet notices its end.
 func TestAnInterruptPassesAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
@@ -136,7 +139,7 @@ func TestATurnOfAnotherProcessIsPassedOnWhenOthersWait(t *testing.T) {
 		go func() {
 			taken <- take(ctx, t)
 		}()
-		synctest.Wait()      // until it waits: an unwanted slot would return to the first snippet
+		synctest.Wait()      // until it waits: an unwanted slot would go to the first snippet
 		go first.PassOn(ctx) // and waits for its return
 		third := <-taken
 		synctest.Wait()

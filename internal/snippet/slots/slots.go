@@ -1,10 +1,10 @@
 // Package slots shares the processors of one engine among its running snippets. A snippet computes
-// only while it has a slot. It gives up the slot while it waits for the host, and when others are
-// waiting and it has computed for a while. So a snippet's limits measure the snippet itself, not
-// the load around it.
+// only while it has a slot. It gives up the slot while it waits for the host, or if it has computed
+// for a while and others are waiting. So a snippet's limits measure the snippet itself, not the
+// load around it.
 //
-// A pool of slots is carried by a context: see [Pool.With]. A context without a pool gives every
-// snippet a slot immediately.
+// A context carries a pool of slots: see [Pool.With]. A context without a pool gives every snippet
+// a slot immediately.
 package slots
 
 import (
@@ -23,24 +23,25 @@ import (
 var ErrBusy = errors.New("the engine is busy")
 
 const (
-	// moment is how long a snippet may wait for the host without losing its slot.
+	// moment is the time for which a snippet may wait for the host without losing its slot.
 	moment = time.Millisecond
-	// quantum is how long a snippet computes before it lets waiting snippets go first. It lets a
-	// snippet that has not begun go earlier, after a courtesy: most snippets are short. A guest of
-	// tier wasm checks for that at this interval.
+	// quantum is the time for which a snippet computes before it lets waiting snippets go first. A
+	// snippet that has not begun goes first after only a courtesy, because most snippets are short.
+	// A guest of tier wasm checks for such snippets at this interval.
 	quantum  = 10 * time.Millisecond
 	courtesy = 100 * time.Microsecond
 	// farQuantum and farCourtesy are the same for a snippet in another process, which costs more to
 	// stop: see Left. Its first slot is longer than a courtesy, so that most snippets end within
-	// it, and shorter than a quantum, because many may begin at once.
+	// it, and shorter than a quantum, because many may begin at the same time.
 	farQuantum  = 20 * time.Millisecond
 	farFirst    = 5 * time.Millisecond
 	farCourtesy = 2 * time.Millisecond
 	// quick is the total time in slots up to which a snippet takes precedence over snippets with
 	// more, and may use the processor reserved for quick snippets: see fairqueue.
 	quick = 20 * time.Millisecond
-	// patience is how long a process keeps its slot while others wait. Nothing can pause a process
-	// cheaply, so it then continues without a slot, and the operating system shares the processors.
+	// patience is the time for which a process keeps its slot while others wait. Nothing can pause
+	// a process cheaply, so it afterwards continues without a slot, and the operating system shares
+	// the processors.
 	patience = 250 * time.Millisecond
 )
 
@@ -68,10 +69,10 @@ type Slot struct {
 	tenant   string
 	since    time.Time // when the current slot began
 	waited   time.Duration
-	isFree   bool          // it continues without slots
-	isLong   bool          // it has passed its slot on
+	isFree   bool          // the snippet continues without slots
+	isLong   bool          // the snippet has passed its slot on
 	isSlow   bool          // the queue treats it as slow
-	computed time.Duration // time in its slots so far
+	computed time.Duration // total time in its slots
 
 	mu     sync.Mutex // guards the fields below, which timer changes
 	isHeld bool
@@ -79,8 +80,8 @@ type Slot struct {
 	timer  *time.Timer
 }
 
-// Wait waits for a snippet's first slot. The tenant comes from the context's labels. The error
-// wraps [ErrBusy] or is the context's cause.
+// Wait waits for a snippet's first slot. The tenant is that of the context: see labels.Tenant. The
+// error wraps [ErrBusy] or is the context's cause.
 func Wait(ctx context.Context) (*Slot, error) {
 	if gate, ok := ctx.Value(gateKey{}).(*Gate); ok {
 		t := &Slot{gate: gate, isFree: true}
@@ -117,8 +118,8 @@ func (t *Slot) wait(
 	return err
 }
 
-// Pause records that the snippet waits for something. If that takes longer than a moment, it loses
-// its slot.
+// Pause records that the snippet waits for something. If that takes longer than a moment, the
+// snippet loses its slot.
 func (t *Slot) Pause() {
 	if t == nil || t.isFree {
 		t.pauseGate(1)
@@ -155,9 +156,9 @@ func (t *Slot) leave() {
 	}
 }
 
-// Resume ends a Pause. At the end of the outermost one, if the snippet has lost its slot, it waits
-// for the next slot, and returns for how long. If the context ends first, the snippet continues
-// without a slot: it must notice its end.
+// Resume ends a Pause. At the end of the outermost one, if the snippet has lost its slot, Resume
+// waits for the next slot, and returns the waiting time. If the context ends first, the snippet
+// continues without a slot, so that it can notice its end.
 func (t *Slot) Resume(ctx context.Context) time.Duration {
 	if t == nil || t.isFree {
 		t.pauseGate(-1)
@@ -250,9 +251,9 @@ func (t *Slot) shouldYield() bool {
 	return computed >= quantum || computed >= courtesy && t.queue.HasNewcomers()
 }
 
-// Left returns how long a snippet in another process may still compute before [Slot.PassOn] must
-// pass on its slot, and a channel that is closed when that time becomes shorter, or nil if it never
-// does.
+// Left returns the time for which a snippet in another process may still compute before
+// [Slot.PassOn] must pass on its slot. The channel is closed when that time becomes shorter; it is
+// nil if that never happens.
 func (t *Slot) Left() (left time.Duration, changed <-chan struct{}) {
 	switch {
 	case t == nil || t.isFree:
@@ -267,7 +268,7 @@ func (t *Slot) Left() (left time.Duration, changed <-chan struct{}) {
 	return farCourtesy - time.Since(t.since), nil
 }
 
-// Free lets the snippet continue without slots, because it cannot be stopped.
+// Free makes the snippet continue without slots, because it cannot be stopped.
 func (t *Slot) Free() {
 	if t != nil && !t.isFree {
 		t.giveUp()

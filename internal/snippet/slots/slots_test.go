@@ -125,8 +125,8 @@ func TestALongSnippetLetsOthersGoFirst(t *testing.T) {
 	})
 }
 
-// TestASnippetThatHasNotBegunNeedNotWaitLong uses one waiting snippet that has not begun, then one
-// that waits for its next slot.
+// TestASnippetThatHasNotBegunNeedNotWaitLong checks a waiting snippet that has not begun, and then
+// one that waits for its next slot.
 func TestASnippetThatHasNotBegunNeedNotWaitLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := New(1, 10).With(t.Context())
@@ -135,7 +135,7 @@ func TestASnippetThatHasNotBegunNeedNotWaitLong(t *testing.T) {
 		go func() {
 			short := take(ctx, t)
 			time.Sleep(2 * courtesy)
-			short.Yield(ctx) // all have begun: the long one waits for its quantum
+			short.Yield(ctx) // all have begun, so the long one waits for a quantum
 			time.Sleep(quantum)
 			short.Yield(ctx)
 			short.End()
@@ -178,7 +178,8 @@ func TestAProcessGoesOnWithoutTurnsAfterAWhile(t *testing.T) {
 	})
 }
 
-// TestASnippetWhoseCallerLeavesHoldsNothing ends the context of a snippet that is waiting again.
+// TestASnippetWhoseCallerLeavesHoldsNothing checks that a snippet whose context ends while it waits
+// for its next slot holds no slot afterwards.
 func TestASnippetWhoseCallerLeavesHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := New(1, 10).With(t.Context())

@@ -30,7 +30,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Value is a value in this form. A session moves it as the Python value that it represents.
+// Value is a value in the form of this package. A session moves it as the Python value that it
+// represents.
 type Value json.RawMessage
 
 // Encoder is Python code that defines _session_encode, and Decoder defines _session_decode:
@@ -85,7 +86,7 @@ func Escape(plain json.RawMessage) (Value, error) {
 	return Value(raw), err
 }
 
-// parse decodes a value strictly. Numbers remain texts.
+// parse decodes a value strictly. Numbers remain strings.
 func parse(v Value) (any, error) {
 	if !utf8.Valid(v) {
 		return nil, errors.New("the value is not UTF-8")
@@ -113,7 +114,7 @@ func decode(raw json.RawMessage) (tree any, err error) {
 	return tree, nil
 }
 
-// depth returns the nesting depth of arrays and objects, before anything is decoded.
+// depth returns the nesting depth of arrays and objects, without decoding anything.
 func depth(raw []byte) int {
 	level, most, isText := 0, 0, false
 
@@ -189,8 +190,8 @@ func tagOf(object map[string]any) (name string, inner any, ok bool) {
 	return name, inner, ok
 }
 
-// The forms of tags with a text. A text that matches may still be an invalid date: Python then
-// reports that.
+// The forms of the tags whose value is a string. A string that matches may still be an invalid
+// date, which Python then reports.
 var texts = map[string]*lazyregexp.Regexp{
 	"$int":      lazyregexp.New(`^-?(0|[1-9][0-9]*)$`),
 	"$float":    lazyregexp.New(`^(nan|inf|-inf)$`),

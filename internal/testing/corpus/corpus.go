@@ -12,8 +12,8 @@
 // branch, the language and the severity INFO, WARN or ERROR. The language is a
 // code such as "en", or "zxx" for bodies of emoji.
 //
-// The text depends only on seed and size. It is valid UTF-8 to its last byte: the space after the
-// last complete record is filled with spaces and a newline.
+// The text depends only on seed and size. It is valid UTF-8 up to its last byte, because the space
+// after the last complete record is filled with spaces and a newline.
 package corpus
 
 import (
@@ -30,7 +30,7 @@ const (
 )
 
 // Write writes exactly size bytes of the text for seed. If progress is not nil, it is called after
-// each block with the number of bytes written so far.
+// each block with the number of bytes written.
 func Write(w io.Writer, size int64, seed uint64, progress func(done int64)) error {
 	if size < 0 {
 		return fmt.Errorf("cannot write a text of %d bytes", size)
@@ -68,7 +68,7 @@ type scribe struct {
 	records int
 }
 
-// block returns the next block, of at most limit bytes. It is valid until the next call. The last
+// block returns the next block of at most limit bytes, which is valid until the next call. The last
 // block is padded to limit.
 func (s *scribe) block(limit int64) []byte {
 	s.buf = s.buf[:0]

@@ -135,7 +135,7 @@ func TestProgressRises(t *testing.T) {
 
 var errFull = errors.New("disk full")
 
-// full is a writer that fails.
+// full is a writer that always fails.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }

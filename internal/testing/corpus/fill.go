@@ -96,7 +96,7 @@ type dice struct{ source *rand.PCG }
 
 func newDice(seed uint64) dice { return dice{rand.NewPCG(seed, 0x6c6962726172790a)} }
 
-// below returns a number from 0 to n-1. Its slight bias towards low numbers does no harm here and
+// below returns a number from 0 to n-1. The slight bias towards low numbers is harmless here, and
 // saves a loop.
 func (d dice) below(n int) int {
 	high, _ := bits.Mul64(d.source.Uint64(), uint64(n))

@@ -24,7 +24,7 @@ func TestEveryLanguageHasTwelveSentences(t *testing.T) {
 	}
 }
 
-// TestNoRecordOutgrowsABlock verifies maxRecord.
+// TestNoRecordOutgrowsABlock checks that no record exceeds maxRecord.
 func TestNoRecordOutgrowsABlock(t *testing.T) {
 	a, err := parsed()
 	if err != nil {

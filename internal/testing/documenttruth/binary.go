@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// DropValues returns book.xlsb of package tablefiles with formulas in place of the shares in its
-// third column: the count beside it, divided by 8. The values that they have are 0, and the
-// workbook asks to be computed. The formula of the last row is a shared one.
+// DropValues replaces the shares in the third column of book.xlsb of package tablefiles with
+// formulas that divide the adjacent count by 8. The stored values of the formulas are 0, and the
+// workbook requests a recalculation. The last row has a shared formula.
 func DropValues(tb testing.TB, book []byte) []byte {
 	tb.Helper()
 	const rowKind, ratio, number, formula, lastRow = 0, 2, 5, 9, 20

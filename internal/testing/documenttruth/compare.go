@@ -20,7 +20,7 @@ type Reading struct {
 	Members    map[string]string
 }
 
-// Differences returns what is lost, changed, doubled or moved in a reading.
+// Differences returns descriptions of what is lost, changed, doubled or moved in a reading.
 func (k Known) Differences(got Reading) []string {
 	var found []string
 	add := func(format string, arguments ...any) { found = append(found, fmt.Sprintf(format, arguments...)) }
@@ -42,13 +42,13 @@ func (k Known) Differences(got Reading) []string {
 
 var titlePattern = regexp.MustCompile(`(?m)^(## (Slide|Chapter|Message) \d+|Word document): .*$`)
 
-// dropTitles removes the titles of parts and of the document, which repeat what the parts say.
+// dropTitles removes the titles of parts and of the document, which repeat text of the parts.
 func dropTitles(text string) string {
 	_, text, _ = strings.Cut(text, "\n")
 	return titlePattern.ReplaceAllString(text, "")
 }
 
-// cutSame cuts the beginning that two texts share.
+// cutSame cuts the beginning that two strings share, except for the last ten bytes of it.
 func cutSame(text, other string) string {
 	n := 0
 
@@ -106,8 +106,8 @@ func compareBlocks(text string, blocks []Block) []string {
 	return found
 }
 
-// compareMarks compares the marks in a text with those of the blocks: none may be lost, doubled or
-// moved.
+// compareMarks compares the marks in a text with those of the blocks. No mark may be lost, doubled
+// or moved.
 func compareMarks(text string, blocks []Block) []string {
 	var want []string
 	free := map[string]bool{}
@@ -163,7 +163,7 @@ func compareMarks(text string, blocks []Block) []string {
 	return []string{fmt.Sprintf("moved: %s", moved)}
 }
 
-// containsRow reports whether the cells of a row follow one another in the text.
+// containsRow reports whether the cells of a row are adjacent in the text.
 func containsRow(plain string, row []string) bool {
 	var cells []string
 
@@ -220,7 +220,7 @@ func compareTables(got, want map[string][]map[string]any) []string {
 	return found
 }
 
-// isSame compares values of JSON: numbers by their value.
+// isSame compares JSON values. It compares numbers by value.
 func isSame(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:
@@ -243,7 +243,7 @@ func isSame(a, b any) bool {
 
 var linkPattern = regexp.MustCompile(`\[((?:[^\[\]\\]|\\.|\[[^\]]*\])*)\]\((?:[^()]|\([^()]*\))*\)`)
 
-// Plain removes what Markdown adds to a text, and all white space but one between words.
+// Plain removes Markdown's markup from a text, and leaves a single space between words.
 func Plain(text string) string {
 	text = linkPattern.ReplaceAllString(text, "$1")
 	return strings.ReplaceAll(Simplify(html.UnescapeString(text)), "`", "")
@@ -264,7 +264,7 @@ func plainGrid(grid [][]string) [][]string {
 
 var rulePattern = regexp.MustCompile(`^\|( ?:?-+:? ?\|)+$`)
 
-// ParseTables returns the tables of a text in Markdown.
+// ParseTables returns the tables in a Markdown text.
 func ParseTables(text string) [][][]string {
 	var tables [][][]string
 	var table [][]string

@@ -11,7 +11,7 @@ import (
 // rightText is the known content as Markdown.
 const rightText = "Document\nfirst w0001\n\n| a w0002 | b |\n| --- | --- |\n| 1 |  |\n\nx w0003 2.50\n\nnote w0004\n"
 
-// TestDifferencesAreFound changes what is read in every way that counts.
+// TestDifferencesAreFound changes the reading in every way that Differences must report.
 func TestDifferencesAreFound(t *testing.T) {
 	whole := "as it is\r\n"
 	known := documenttruth.Known{

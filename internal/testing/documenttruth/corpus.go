@@ -15,8 +15,8 @@ type Corpus struct {
 	Versions map[string]string
 }
 
-// Known describes the content of a generated file. Its maker wrote the file; a judge, which is
-// another tool, has read it.
+// Known describes the content of a generated file. The maker is the tool that wrote the file. The
+// judge is another tool that has read it.
 type Known struct {
 	Maker, Format string
 	// Blocks are texts and tables, in the order in which people read them.
@@ -25,9 +25,9 @@ type Known struct {
 	Sheets []Grid
 	// Tables are the rows of each table, by its name.
 	Tables map[string][]map[string]any
-	// Members are the texts of an archive, by their names.
+	// Members are the contents of an archive's files, by name.
 	Members map[string]string
-	// Whole is a text of which every character counts, nil for a document.
+	// Whole is a text that must be equal in every character. It is nil for a document.
 	Whole *string
 	Parts int
 	// Feature names a special property of the file; it is empty for most files.
@@ -35,12 +35,12 @@ type Known struct {
 	Judge   *Verdict
 }
 
-// Block is a text, a row of a table of which only the order counts, or a table.
+// Block is a text, a table, or a row of a table in which only the order of cells matters.
 type Block struct {
 	Text string
 	// Anywhere allows the text at another place, such as that of a footnote.
 	Anywhere bool
-	// Mark, which is Optional, may occur in the text.
+	// Mark occurs in the text. If it is Optional, it may be missing.
 	Mark     string
 	Optional bool
 	Row      []string
@@ -54,8 +54,8 @@ type Grid struct {
 	Grid   [][]string
 }
 
-// Verdict is the result of reading a file with another tool. Other is empty if the tool read all of
-// the known content; otherwise it is what the tool read instead.
+// Verdict is the result of reading a file with another tool. Other is empty if the tool read the
+// known content, and otherwise describes what the tool read instead.
 type Verdict struct {
 	Tool  string
 	Other string

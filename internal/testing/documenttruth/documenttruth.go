@@ -1,5 +1,5 @@
-// Package documenttruth creates files with the tools that people use, and compares texts with what
-// these tools read from the files.
+// Package documenttruth creates files with commonly used tools, and compares rlm's reading of the
+// files with that of the tools.
 package documenttruth
 
 import (
@@ -13,21 +13,20 @@ import (
 
 // File describes a file as read by the tool that made it.
 type File struct {
-	// Texts occur in this order in a document. Parts is the number of its parts, unless it has
-	// none.
+	// Texts occur in this order in a document. Parts is the number of its parts, or 0.
 	Texts []string
 	Parts int
 	// Problem is the reason why a document has no text: "encrypted" or "no text".
 	Problem string
-	// Type is the type of a file that is not a document, and SHA256 the digest of its text in
-	// UTF-8, or of its bytes.
+	// Type is the type of a file that is not a document, and SHA256 the digest of the file's text
+	// in UTF-8, or of its bytes.
 	Type, SHA256 string
 	// Rows are the rows of a table.
 	Rows []map[string]any
 }
 
-// Make creates the files, and returns their folder and what is known about each. It skips the test
-// if no Python with the tools is available.
+// Make creates the files, and returns their folder and their descriptions. It skips the test if no
+// Python with the tools is available.
 func Make(t *testing.T, scripts string) (dir string, files map[string]File) {
 	t.Helper()
 	python := findPython(t)

@@ -13,9 +13,9 @@ import (
 type Workbook struct {
 	// Sheets are the elements of the sheets, in XML. Their names are Sheet1 and so on.
 	Sheets []string
-	// Codes are number formats. A cell with s="1" has the first.
+	// Codes are number formats. A cell with s="1" has the first format.
 	Codes []string
-	// Settings are further elements of the workbook.
+	// Settings are additional XML elements of the workbook.
 	Settings string
 }
 

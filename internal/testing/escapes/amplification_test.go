@@ -25,11 +25,11 @@ def call(request):
 _rlm.call = call
 `
 
-// smaller divides the size of the requests, so that the control does not harm the machine.
+// smaller is the divisor of the size of the requests, which protects the machine from the control.
 const smaller = 100
 
-// TestAmplificationByANaiveDecoder is the control of the amplification attacks: a host that simply
-// decodes their requests allocates more than a case may cost.
+// TestAmplificationByANaiveDecoder is the control of the amplification attacks. It shows that a
+// host that simply decodes their requests allocates more than a case may cost.
 func TestAmplificationByANaiveDecoder(t *testing.T) {
 	skip.UnderRace(t)
 	python := skip.WithoutCPython(t)
@@ -70,13 +70,13 @@ func readRequests(t *testing.T, python string, c Case) (requests [][]byte) {
 	return requests
 }
 
-// decodeNaively decodes the JSON in a request and returns how many bytes that allocates.
+// decodeNaively decodes the JSON in a request and returns how many bytes the decoding allocates.
 func decodeNaively(request []byte) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if at := bytes.IndexAny(request, "[{"); at >= 0 {
 		var value any
-		_ = json.Unmarshal(request[at:], &value) // whatever it decodes before an error counts
+		_ = json.Unmarshal(request[at:], &value) // what it decodes before an error counts, too
 	}
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// beyond is an attack on the host that cannot be a file of testdata: it needs a terminal, a model's
-// prompt, many callers, or a modified guest. A separate test demonstrates it, and the matrix names
-// the test.
+// beyond is an attack on the host that cannot be a file of testdata, because it needs a terminal, a
+// model's prompt, many callers, or a modified guest. A separate test demonstrates it, and the
+// matrix names the test.
 type beyond struct {
 	class, tries string
 	test         string // package and function
-	control      string // what the test shows to succeed, or "none: " and the reason
+	control      string // where the test shows that the attack succeeds, or "none: " and the reason
 }
 
 // beyondTheCorpus lists these attacks, in the order of the matrix.

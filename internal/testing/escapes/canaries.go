@@ -22,10 +22,10 @@ import (
 const environment = "RLM_ESCAPE_CANARY"
 
 // canaries are the things on the host that one case of the corpus could touch. Each case has its
-// own, so a touch can be attributed.
+// own, so that a touch can be attributed to it.
 type canaries struct {
 	dir     string            // a folder of the host, for the guest to find
-	secrets map[string]string // what only the canary with that name contains
+	secrets map[string]string // strings that only the canary with that name contains
 	words   map[string]string // literals for the placeholders of the corpus
 	wires   []*wire
 	victim  *exec.Cmd
@@ -36,8 +36,8 @@ type canaries struct {
 // canaryWord matches the placeholders for canaries in a case's source.
 var canaryWord = regexp.MustCompile(`\bCANARY_[A-Z]+\b`)
 
-// newCanaries creates the canaries; the end of the test removes them. The secret of the environment
-// is a parameter, since all cases share one environment.
+// newCanaries creates the canaries; the end of the test removes them. The environment's secret is a
+// parameter, since all cases share one environment.
 func newCanaries(t *testing.T, source, variable string) *canaries {
 	t.Helper()
 	c := &canaries{secrets: map[string]string{"the environment": variable}, words: map[string]string{}}
@@ -74,28 +74,28 @@ func (c *canaries) hideIn(w *world) {
 	c.words["CANARY_PATH"] = strconv.Quote(path)
 }
 
-// makeSecret creates a text that only the canary with that name contains.
+// makeSecret creates a string that only the canary with that name contains.
 func (c *canaries) makeSecret(name string) string {
 	c.secrets[name] = "canary-" + rand.Text()
 	return c.secrets[name]
 }
 
-// setWord sets a literal. It is split into two pieces, so that a traceback that shows the source
-// does not show the text.
+// setWord sets a literal. It splits the string into two pieces, so that a traceback that shows the
+// source does not show the whole string.
 func (c *canaries) setWord(name, text string) {
 	half := len(text) / 2
 	c.words["CANARY_"+name] = fmt.Sprintf("(%q %q)", text[:half], text[half:])
 }
 
-// fill replaces the placeholders of a source by literals.
+// fill replaces the placeholders in a source with literals.
 func (c *canaries) fill(source string) string {
 	return canaryWord.ReplaceAllStringFunc(source, func(word string) string {
 		return cmp.Or(c.words[word], word)
 	})
 }
 
-// makeFolder creates a folder of the host that all users may read, with a file and a folder that
-// all may write, a file only for the test's user, and a program that runs as that user.
+// makeFolder creates a folder of the host that all users may read. It contains a file and a folder
+// that all users may write, a file only for the test's user, and a program that runs as that user.
 func (c *canaries) makeFolder(t *testing.T) {
 	t.Helper()
 	//nolint:usetesting // not below /tmp: sandboxes have their own
@@ -129,7 +129,7 @@ func (c *canaries) makeFolder(t *testing.T) {
 	c.words["CANARY_OUT"] = `"/out"`
 }
 
-// startVictim starts a process with secrets where others can look for them.
+// startVictim starts a process with secrets in places where other processes could read them.
 func (c *canaries) startVictim(t *testing.T) {
 	t.Helper()
 	c.victim = exec.CommandContext(t.Context(), "sleep", "600")
@@ -142,10 +142,10 @@ func (c *canaries) startVictim(t *testing.T) {
 	c.died = make(chan struct{})
 	go func() {
 		defer close(c.died)
-		_ = c.victim.Wait() // it is ended by a signal
+		_ = c.victim.Wait() // a signal ends the victim
 	}()
 	t.Cleanup(func() {
-		_ = c.victim.Process.Kill() // it may have ended
+		_ = c.victim.Process.Kill() // fails if the victim has ended
 		<-c.died
 	})
 
@@ -183,8 +183,9 @@ func (c *canaries) describeState(t *testing.T) string {
 	return b.String()
 }
 
-// findTouched lists the touched canaries, or returns an empty string: a secret in the output of the
-// sandbox, a changed folder, a connection or a datagram that arrived, a process that ended.
+// findTouched lists the touched canaries, or returns an empty string. A touch is a secret in the
+// sandbox's output, a changed folder, a connection or a datagram that arrived, or a process that
+// ended.
 func (c *canaries) findTouched(t *testing.T, said string) string {
 	t.Helper()
 	var touched []string
@@ -218,14 +219,14 @@ func (c *canaries) findTouched(t *testing.T, said string) string {
 	return strings.Join(touched, ", ")
 }
 
-// wire is a listener for connections from the guest and the judge only.
+// wire is a listener to which only the guest and the judge connect.
 type wire struct {
 	name   string
 	stream net.Listener
 	packet net.PacketConn
 }
 
-// listen starts a listener and returns the literal of its address.
+// listen starts a listener, and returns a literal with its address.
 func (c *canaries) listen(t *testing.T, name, network, address string) string {
 	t.Helper()
 	w := &wire{name: name}
@@ -266,11 +267,11 @@ func portOf(a net.Addr) string {
 	return port
 }
 
-// heardIn bounds the judge's own connection.
+// heardIn bounds the time until the judge's own connection arrives.
 const heardIn = 10 * time.Second
 
-// wasReached reports whether anything connected before the judge: connections are queued in order,
-// and the judge, who knows its own address, is the last.
+// wasReached reports whether anything connected before the judge. Connections are queued in order,
+// and the judge, which recognises its own address, connects last.
 func (w *wire) wasReached(dir string) (bool, error) {
 	if w.packet != nil {
 		own, err := net.Dial("udp", w.packet.LocalAddr().String()) //nolint:noctx // a datagram does not wait

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Case is one attempt to escape, or to do harm: a file of testdata, in the folder of its class. It
-// begins with comments: what it tries, then lines of the form `# key: value`:
+// Case is one attempt to escape, or to do harm. It is a file of testdata, in the folder of its
+// class, and begins with comments: a line about its goal, then lines of the form `# key: value`:
 //
 //	with    files of the folder shared that stand before it, and before its second half
 //	harm    its effect on an interpreter without a sandbox, if it touches no canary: see harm
@@ -27,16 +27,16 @@ import (
 //	ends    "variously": how it ends may differ from run to run
 //	NAME    for tier NAME: the layers of its wall that stop it; each of them suffices
 //
-// The placeholders CANARY_… in the source stand for literals: see canaries.
+// The placeholders CANARY_… in the source stand for literals; see canaries.
 type Case struct {
-	// Class is the folder, Name the file name without its extension.
+	// Class is the folder, and Name is the file name without its extension.
 	Class, Name string
 	// Tries describes the goal in a sentence.
 	Tries string
 	// Source is the snippet.
 	Source string
-	// Then, if set, is a snippet of another tenant, in a separate sandbox: alongside the first, or
-	// after the first has closed.
+	// Then, if set, is a snippet of another tenant in a separate sandbox. It runs alongside the
+	// first, or after the first sandbox has closed if After is set.
 	Then  string
 	After bool
 
@@ -63,7 +63,7 @@ func (c Case) isOpen(tier string) bool {
 //go:embed testdata
 var testdata embed.FS
 
-// shared contains the files that several cases begin with.
+// shared contains files with which several cases begin.
 //
 //go:embed shared
 var shared embed.FS
@@ -81,14 +81,14 @@ func (c Case) needsFreshSandbox() bool {
 		c.Class == "contexts" || c.Class == "restart"
 }
 
-// needsSession reports whether the case attacks a session, so that an interpreter without one
+// needsSession reports whether the case attacks a session, so that an interpreter without a session
 // demonstrates nothing.
 func (c Case) needsSession() bool {
 	return c.Class == "session" || c.Class == "hostcalls" || c.Class == "amplification"
 }
 
-// isBrief reports whether only a limit ends the case. A huge error ends by itself, but late on a
-// busy machine.
+// isBrief reports whether only a limit ends the case. A case with a huge error ends by itself, but
+// late on a busy machine.
 func (c Case) isBrief() bool {
 	return slices.Contains([]string{"session", "time", "restart", "calltrees"}, c.Class) ||
 		c.Class == "exhaustion" && c.Name != "errors"

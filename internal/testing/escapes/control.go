@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Control names the control of a case, which demonstrates that it is an attack: where it succeeds.
-// For cases without a control it is "none: " and the reason.
+// Control names the control of a case, which demonstrates where the attack succeeds. For a case
+// without a control, it returns "none: " and the reason.
 func (c Case) Control() string {
 	shown := []string{c.nameBareControl()}
 	for _, tier := range []string{"docker", "local"} {
@@ -91,8 +91,8 @@ func (c Case) prepare(t *testing.T, source string, watch *canaries) string {
 	return watch.fill(source)
 }
 
-// newFake creates a folder with one file that this machine may lack, and returns its path. A name
-// that ends in ".sock" becomes a socket; "root" becomes a link to the root.
+// newFake creates a folder with a file that may be missing on this machine, and returns the
+// folder's path. A name that ends in ".sock" becomes a socket; "root" becomes a link to the root.
 func newFake(t *testing.T, watch *canaries, name string) string {
 	t.Helper()
 	dir := filepath.Join(watch.dir, "fake")

@@ -23,18 +23,18 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The verdicts of the matrix. A limit that fired is "limit: " and its name, an
+// The verdicts of the matrix. The verdict for a limit that fired is "limit: " and its name, for an
 // escape "ESCAPED: " and what was touched.
 const (
-	Blocked     = "blocked"      // the guest saw an exception
+	Blocked     = "blocked"      // the guest received an exception
 	Contained   = "contained"    // it ran, but touched nothing
 	NotRoutable = "not routable" // the tier rejected it before it ran
 	Escaped     = "ESCAPED"
 	Open        = "not closed" // it escapes, as documented
 )
 
-// Bounds of the cases. Those that only a limit ends have brief bounds. The others end on their own;
-// a busy machine gives containers so little that 300 forks can take half a minute.
+// Bounds of the cases. Cases that only a limit ends have brief bounds. The others end on their own,
+// but on a busy machine, 300 forks in a container can take half a minute.
 const (
 	briefWall    = 500 * time.Millisecond
 	caseWall     = 5 * time.Minute
@@ -51,8 +51,7 @@ func Run(t *testing.T, tier tiers.Tier) {
 }
 
 // RunThrough runs cases of the corpus through another interface to a tier, such as the API of a
-// server, and compares their verdicts with the tier's column. The interface may refuse a snippet
-// before it runs.
+// server, and compares their verdicts with the tier's column. The interface may refuse snippets.
 func RunThrough(t *testing.T, way tiers.Tier, chosen func(Case) bool) {
 	column := run(t, way, chosen)
 	for id, verdict := range column {
@@ -93,21 +92,21 @@ func run(t *testing.T, tier tiers.Tier, chosen func(Case) bool) map[string]strin
 type reaching interface{ Reach(o egress.Options) }
 
 // settling is an interface to a tier that keeps processes between cases. Settle replaces processes
-// that have ended, so that no case counts them as its own.
+// that have ended, so that they are not attributed to the next case.
 type settling interface {
 	Settle(ctx context.Context) error
 }
 
-// Try runs one case in a separate sandbox, and returns its verdict. It is for walls with a layer
-// left out, and for changed configurations: change may be nil, and gets the folder of the host in
-// which this case has its canaries.
+// Try runs one case in a separate sandbox, and returns its verdict. It is for walls without one of
+// their layers, and for changed configurations. change may be nil; its folder is the host's folder
+// with the canaries of this case.
 func Try(t *testing.T, tier tiers.Tier, c Case, change func(cfg *tiers.Config, folder string)) string {
 	t.Helper()
 	e := &escape{tier: tier, variable: os.Getenv(environment), change: change, world: newWorld(t)}
 	return e.runBatch(t, []Case{c})[0]
 }
 
-// escape is the suite on one tier.
+// escape is the suite for one tier.
 type escape struct {
 	tier     tiers.Tier
 	variable string
@@ -121,7 +120,7 @@ type escape struct {
 // runCorpus runs cases. Cases of one class share a sandbox if they leave it intact. Cases whose
 // cost for the host is measured run before all others, one at a time.
 func (e *escape) runCorpus(t *testing.T, cases []Case) {
-	e.startNeighbour(t).end(t) // so that what the host opens only once is not charged to a case
+	e.startNeighbour(t).end(t) // so that files that the host opens once are not charged to a case
 
 	for _, c := range cases {
 		if c.isCounted() {
@@ -192,12 +191,12 @@ func (e *escape) runCounted(t *testing.T, c Case) string {
 // trial is one case that has run.
 type trial struct {
 	verdict string
-	said    string // everything that came out of the sandbox
+	said    string // all output of the sandbox
 	watch   *canaries
 }
 
-// runBatch runs cases in one sandbox, with a new one after each case that spoils it. It judges when
-// the last has closed, so that no late touch is missed.
+// runBatch runs cases in one sandbox, which it replaces after each case that spoils it. It judges
+// the cases after the last sandbox has closed, so that no late touch is missed.
 func (e *escape) runBatch(t *testing.T, cases []Case) []string {
 	t.Helper()
 	trials := make([]trial, len(cases))
@@ -235,9 +234,9 @@ func (e *escape) runBatch(t *testing.T, cases []Case) []string {
 type subject struct {
 	suite *escape
 	box   tiers.Sandbox
-	kept  bool // its first snippet set a variable
+	kept  bool // the first snippet set a variable
 
-	// For direct:
+	// Fields for direct:
 	t      *testing.T
 	watch  *canaries
 	cancel context.CancelFunc
@@ -247,7 +246,7 @@ type subject struct {
 	allowed tiers.Config
 }
 
-// open starts a sandbox for a case. It has no box if the tier rejected the configuration.
+// open starts a sandbox for a case. The subject has no box if the tier rejected the configuration.
 func (e *escape) open(t *testing.T, c Case, watch *canaries) *subject {
 	t.Helper()
 	s := &subject{suite: e, t: t, watch: watch}
@@ -308,13 +307,13 @@ func (s *subject) Call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, arg := range call.Args {
-		call.Args[i] = bytes.Clone(arg[:min(len(arg), mostKept)]) // the test must not use the memory that it looks for
+		call.Args[i] = bytes.Clone(arg[:min(len(arg), mostKept)]) // the test itself must use little memory
 	}
 	s.calls = append(s.calls, call)
 	return tiers.Value("1"), nil
 }
 
-// try runs a case and reports whether the sandbox can be used for another.
+// try runs a case, and reports whether the sandbox is usable for another case.
 func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 	t.Helper()
 	if s.box == nil {
@@ -346,7 +345,7 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 		into.verdict = Contained // as requested
 		r.Lost = broken.Lost
 	case errors.Is(err, bigtext.ErrChanged) && errors.As(err, &broken):
-		into.verdict = Blocked // the caller receives this error instead of a result, and no other
+		into.verdict = Blocked // the caller receives this error instead of a result
 		return false
 	case err != nil:
 		into.verdict = fmt.Sprintf("%s: the tier broke: %v", Escaped, err)

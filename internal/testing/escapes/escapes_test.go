@@ -20,9 +20,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestEscapeOnCPython is the negative control of the corpus: on a CPython without a sandbox, each
-// case touches its canary, or does its harm. Attacks on a session and on host calls need those;
-// tiers have controls for them.
+// TestEscapeOnCPython is the negative control of the corpus. It checks that each case touches its
+// canary or does its harm on a CPython without a sandbox. Attacks on sessions and host calls need a
+// tier, and have their controls there.
 func TestEscapeOnCPython(t *testing.T) {
 	skip.Short(t, "it waits until each attack has done its harm")
 	skip.UnderRace(t)
@@ -60,12 +60,12 @@ func TestEscapeOnCPython(t *testing.T) {
 	}
 }
 
-// racesLost bounds how often a case may touch nothing: one that swaps a file for a link may be
-// stopped at any moment, and is harmless at one in four.
+// racesLost bounds how often a case may touch nothing. A case that swaps a file for a link may be
+// stopped at any moment, and is harmless in one of four.
 const racesLost = 9
 
-// runWithoutSandbox runs a case where nothing contains it, and returns the harm that it did, what
-// it touched, and its output.
+// runWithoutSandbox runs a case without a sandbox, and returns the harm that it did, what it
+// touched, and its output.
 func runWithoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, touched, said string) {
 	t.Helper()
 	watch := newCanaries(t, c.Source+c.Then, secretOfBare)
@@ -130,13 +130,13 @@ func copyNaively(t *testing.T, out string) string {
 
 	copied := filepath.Join(t.TempDir(), "copied")
 	if text, err := exec.CommandContext(t.Context(), "cp", "-rL", out, copied).CombinedOutput(); err != nil {
-		t.Logf("%v: %s", err, text) // a link to nowhere
+		t.Logf("%v: %s", err, text) // a broken link
 	}
 	more, _ := inspectFolder(t, copied)
 	return said + more
 }
 
-// TestTheCorpusIsWhole counts the cases, and checks what each declares about itself.
+// TestTheCorpusIsWhole counts the cases, and checks the declarations of each case.
 func TestTheCorpusIsWhole(t *testing.T) {
 	cases := Cases(t)
 	if len(cases) < 480 {
@@ -186,8 +186,8 @@ func TestTheTestsBeyondTheCorpusExist(t *testing.T) {
 	}
 }
 
-// TestTheMatrixHasAllCases compares the document's rows with the corpus: it is up to date, and no
-// cell is empty.
+// TestTheMatrixHasAllCases checks that the document has a row for each case of the corpus, and no
+// empty cell.
 func TestTheMatrixHasAllCases(t *testing.T) {
 	m, cases := readMatrix(t), Cases(t)
 	text, err := os.ReadFile(m.path)
@@ -243,7 +243,7 @@ func TestTheReadmeCountsTheAttacks(t *testing.T) {
 	}
 }
 
-// TestCanariesFeelATouch touches each canary directly.
+// TestCanariesFeelATouch checks that each canary detects a direct touch.
 func TestCanariesFeelATouch(t *testing.T) {
 	source := "CANARY_TCP CANARY_UDP CANARY_DNS CANARY_SOCKET CANARY_VICTIM"
 	if touched := newCanaries(t, source, "x").findTouched(t, ""); touched != "" {
@@ -269,7 +269,7 @@ func TestCanariesFeelATouch(t *testing.T) {
 	}
 }
 
-// TestTheHostFeelsItsCost causes each cost on the host directly.
+// TestTheHostFeelsItsCost checks that each cost is detected, by causing it directly on the host.
 func TestTheHostFeelsItsCost(t *testing.T) {
 	skip.UnderRace(t)
 	if cost := lookAtHost(t, "local").findCost(t); cost != "" {
@@ -315,7 +315,8 @@ func (still) Run(ctx context.Context, _ tiers.Job) (tiers.Result, error) {
 
 func (still) Close() error { return nil }
 
-// TestANeighbourFeelsThatItStandsStill is the control of the classes time and calltrees.
+// TestANeighbourFeelsThatItStandsStill is the control of the classes time and calltrees. It checks
+// that a session whose snippets hang is detected.
 func TestANeighbourFeelsThatItStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if n := (&escape{tier: still{}}).startNeighbour(t).end(t); n != 0 {

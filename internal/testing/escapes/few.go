@@ -7,14 +7,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// What another tier already attacks in full, as in package tiersuite: one in so many cases of a
-// class runs.
+// The classes of which a tier runs only a part, because another tier runs them in full, as in
+// package tiersuite. With the number n, one in n cases of a class runs.
 var (
-	// KnownGuest is for a tier whose host reads requests and trees of calls as another tier's does.
-	// These cases compute for a second each.
+	// KnownGuest is for a tier whose host reads requests and trees of calls as another tier's host
+	// does. Each of these cases computes for a second.
 	KnownGuest = map[string]int{"calltrees": 7, "amplification": 7}
-	// KnownProcess is for a tier, or an engine, that runs the process of another one behind a
-	// different wall. These cases attack the process and what it says.
+	// KnownProcess is for a tier or an engine that runs the process of another tier or engine
+	// behind a different wall. These cases attack the process and its messages.
 	KnownProcess = map[string]int{
 		"calltrees": 7, "amplification": 7, "session": 3, "restart": 3, "time": 3, "exhaustion": 3, "contexts": 3,
 	}
@@ -50,5 +50,5 @@ func FewWithoutLayers(t *testing.T, tier string) []Case {
 	return few
 }
 
-// runsAll reports that this is a run of make escape, which leaves no case out.
+// runsAll reports whether this is a run of make escape, which includes every case.
 func runsAll() bool { return os.Getenv(escapeUpdate) != "" }

@@ -16,10 +16,10 @@ import (
 // be measured.
 var counted = []string{"exhaustion", "session", "hostcalls", "amplification", "time"}
 
-// The cost allowed for a case in the host process, beyond what the tier itself uses.
+// The allowed cost of a case in the host process, beyond that of the tier itself.
 const (
 	mostHostMemory    = 160 << 20      // bytes; the corpus's largest requests have 60 MiB
-	guestsHere        = 2 * caseMemory // if the guest and its checkpoint are in this process
+	guestsHere        = 2 * caseMemory // additional bytes if the guest and its checkpoint are in this process
 	mostHostProcessor = 10 * time.Second
 )
 
@@ -31,7 +31,7 @@ type host struct {
 
 	most    int64         // allowed growth of the memory, in bytes
 	settles time.Duration // how long goroutines and descriptors may take to disappear
-	slack   int           // how many of these may stay: a server keeps connections to its database
+	slack   int           // how many of these may stay, since a server keeps connections to its database
 }
 
 // isCounted reports whether the cost of a case for the host is measured.

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// joinOutput returns all texts of a result.
+// joinOutput returns all strings in a result.
 func joinOutput(r tiers.Result) string {
 	text := r.Stdout + r.Stderr
 	if r.Exception != nil {
@@ -26,14 +26,14 @@ func joinOutput(r tiers.Result) string {
 	return text
 }
 
-// answersTried is the number of attempts to get an answer from a session: leftovers of an attack
-// may use up the brief time of an answer, and so may a busy machine.
+// answersTried is the number of attempts to get an answer from a session. The brief time for an
+// answer may be too short while leftovers of an attack run, or on a busy machine.
 const answersTried = 20
 
-// lateness is how long leftovers of an attack have to do their work.
+// lateness is the time that leftovers of an attack have to do harm.
 const lateness = 300 * time.Millisecond
 
-// checkAfter describes what is wrong with the session after a case, or returns an empty string: the
+// checkAfter describes what is wrong with the session after a case, or returns an empty string. The
 // session must continue, and its reports about its state must be true.
 func (s *subject) checkAfter(t *testing.T, r tiers.Result, rejected, spoils bool) string {
 	t.Helper()
@@ -63,7 +63,7 @@ func (s *subject) checkAfter(t *testing.T, r tiers.Result, rejected, spoils bool
 
 	if mayCrash {
 		time.Sleep(lateness)
-		if _, err := ask("1"); err != nil { // leftovers show here
+		if _, err := ask("1"); err != nil { // leftovers of the case have their effect here
 			return "the session broke: " + err.Error()
 		}
 	}
@@ -83,7 +83,7 @@ func (s *subject) checkAfter(t *testing.T, r tiers.Result, rejected, spoils bool
 	return ""
 }
 
-// Bounds of collected files, above those of any tier.
+// Bounds of collected files, higher than those of any tier.
 const (
 	mostCollected = 1 << 27
 	mostEntries   = 1 << 13
@@ -103,7 +103,7 @@ func (s *subject) checkCollected(t *testing.T, into *trial) string {
 
 	got, err := collector.Collect(t.Context(), dir)
 	if err != nil {
-		return Blocked // none come back: the error gives the reason
+		return Blocked // no files were collected; the error gives the reason
 	}
 	said, problem := inspectFolder(t, dir)
 	into.said += said
@@ -148,7 +148,7 @@ func inspectFolder(t *testing.T, dir string) (said, problem string) {
 		if err == nil && len(text) < 1<<16 {
 			all.Write(text)
 		}
-		return nil // a link to nowhere
+		return nil // a broken link
 	})
 	if err != nil {
 		t.Fatal(err)

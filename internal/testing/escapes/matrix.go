@@ -66,7 +66,7 @@ func matrixPath(t *testing.T) string {
 	return filepath.Join(findTop(t), "docs", "generated", "security-matrix.md")
 }
 
-// findTop finds the root of the repository from the folder of any package.
+// findTop finds the root of the repository, starting from the folder of any package.
 func findTop(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -103,7 +103,7 @@ func settleColumn(t *testing.T, tier string, column map[string]string) {
 	}
 }
 
-// render returns the whole document.
+// render returns the document.
 func (m *matrix) render(cases []Case) string {
 	var b strings.Builder
 	b.WriteString(m.prose + matrixBegins + "\n| class | cases |")

@@ -23,8 +23,8 @@ func (e *escape) startNeighbour(t *testing.T) *neighbour {
 		t.Fatalf("cannot open the neighbour's sandbox: %v", err)
 	}
 
-	// The first snippet also waits for the start of an interpreter, which may take long. If the
-	// tier hangs even now, the next snippet reveals it.
+	// The first snippet also waits for the start of an interpreter, which may take a long time. If
+	// the tier already hangs, the next snippet reveals it.
 	first, end := context.WithTimeout(t.Context(), 20*time.Second)
 	_, _ = box.Run(first, tiers.Job{Source: "x = 1"})
 	end()

@@ -14,10 +14,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Cases of the classes contexts and restart need something to happen on the host while they run.
-// They request it by name: ask("truncate").
+// Cases of the classes contexts and restart need actions of the host while they run. They request
+// an action by name, such as ask("truncate").
 
-// late is how long the host takes for a call that a case wants to outlive.
+// late is how long the host takes for a call that should still run when its case ends.
 const late = time.Second
 
 // largeText is the size of context_1, in bytes. It is mapped, not copied.
@@ -26,7 +26,7 @@ const largeText = 9 << 20
 // contextFolder returns the folder of the contexts of a case.
 func (c *canaries) contextFolder() string { return filepath.Join(c.dir, "contexts") }
 
-// makeContexts creates a folder of texts like an attacker's, and a large text.
+// makeContexts creates a folder of text files like an attacker's, and a large text file.
 func (c *canaries) makeContexts(t *testing.T) []tiers.Input {
 	t.Helper()
 	dir := c.contextFolder()
@@ -92,14 +92,14 @@ func (s *subject) direct(ctx context.Context, call tiers.Call) error {
 	return nil
 }
 
-// replace records the state of the folder after a change by the host.
+// replace records the state of the folder after the host has changed it.
 func (s *subject) replace(errs ...error) error {
 	s.watch.before = s.watch.describeState(s.t)
 	return errors.Join(errs...)
 }
 
-// bareStage is the stage of an interpreter without a sandbox: contexts opened without care, and the
-// host's actions, performed by the interpreter itself.
+// bareStage is the stage of an interpreter without a sandbox. It opens contexts without care, and
+// the interpreter itself performs the host's actions.
 const bareStage = `import mmap, os, time
 ROOT, OWN = %ROOT%, %OWN%
 class Folder:

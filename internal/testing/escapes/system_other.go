@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// processorTime is not measured here: lookAtHost has skipped the test.
+// processorTime returns 0, because it is not measured here; lookAtHost has skipped the test.
 func processorTime(*testing.T) time.Duration { return 0 }
 
 // makePipe is not supported here.

@@ -18,9 +18,9 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/egress"
 )
 
-// world is the network beyond a proxy, for the cases of the class egress: the names below and one
-// server. Any request other than for the allowed host, at the public address and on the allowed
-// port, obtains a secret.
+// world is the network beyond a proxy, for the cases of the class egress. It has the names below
+// and one server. Any request obtains a secret, except for a request to the allowed host at the
+// public address and on the allowed port.
 type world struct {
 	server *httptest.Server // at the public address, port 80
 	inside *httptest.Server // for everything else
@@ -30,7 +30,7 @@ type world struct {
 	resolved int
 }
 
-// The addresses of the world.
+// The addresses in the world.
 const (
 	publicAddress = "93.184.216.34"
 	insideAddress = "10.1.2.3"
@@ -45,8 +45,8 @@ var names = map[string]string{
 	"here.example.com": "0.0.0.0",
 }
 
-// listedHosts returns the hosts that a case may reach by name. Most have addresses that must not be
-// reached.
+// listedHosts returns the hosts that a case may reach by name. Most of them have addresses that
+// must be unreachable.
 func listedHosts() []string {
 	list := []string{"rebinding.example.com:80"}
 	for name := range names {
@@ -67,11 +67,11 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// serve answers for the allowed host, which redirects on request.
+// serve is the handler of the allowed host, which redirects on request.
 func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Host == "rebinding.example.com":
-		_, _ = io.WriteString(rw, "hello") // harmless so far
+		_, _ = io.WriteString(rw, "hello") // until here, the request is harmless
 	case r.Host != "allowed.example.com" && r.Host != "allowed.example.com:80":
 		w.betray(rw, r)
 	case r.URL.Query().Get("to") != "":
@@ -88,7 +88,7 @@ func (w *world) betray(rw http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(rw, w.secrets[r.URL.Path])
 }
 
-// hide puts a secret where a case looks for it, and returns the path.
+// hide puts a secret where a case looks for it, and returns its path.
 func (w *world) hide(secret, token string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *world) hide(secret, token string) string {
 	return path
 }
 
-// options returns the options of proxies that see the world.
+// options returns the options of proxies whose network is the world.
 func (w *world) options() egress.Options {
 	return egress.Options{Resolve: w.resolve, Dial: w.dial}
 }
@@ -125,8 +125,8 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 	return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 }
 
-// serveNaively runs a proxy that connects clients to whatever they request: the control of the
-// class. It returns the environment variable that names the proxy.
+// serveNaively runs a proxy that connects clients to any target, which is the control of the class.
+// It returns the environment variable that names the proxy.
 func (w *world) serveNaively(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

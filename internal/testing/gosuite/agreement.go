@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// goFiles are complete programs. They use the same names, so that in one session each replaces
-// those of the earlier ones.
+// goFiles are complete programs. They use the same names, so that in one session, each program
+// replaces the names of earlier programs.
 var goFiles = []string{
 	`import "fmt"
 type Shape interface{ Area() float64 }

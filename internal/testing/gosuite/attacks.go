@@ -6,8 +6,8 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/jail"
 )
 
-// Attack attacks the wall of a Go program, its runtime or its connection. In a tier, none may print
-// "ESCAPED"; how they end does not matter.
+// Attack attacks the wall of a Go program, its runtime or its connection. In a tier, no attack may
+// print "ESCAPED"; how an attack ends does not matter.
 type Attack struct {
 	Name, Imports, Body string
 	// Harm is its effect in a jail without some layers, as an unsupervised program.
@@ -15,8 +15,8 @@ type Attack struct {
 	Without jail.Layers
 }
 
-// The layers that stop attacks on files, and on connections. A process namespace with the /proc of
-// another cannot list its threads.
+// The layers that stop attacks on files, and on connections. In a process namespace with the /proc
+// of another one, a program cannot list its threads.
 const (
 	files = jail.Mounts | jail.Landlock | jail.Namespaces
 	wires = jail.Network | jail.Seccomp | jail.Landlock
@@ -28,15 +28,15 @@ type Harm string
 // The kinds of harm.
 const (
 	Escapes Harm = "escapes" // it prints ESCAPED
-	Kills   Harm = "kills"   // its program ends badly, along with everything in it
+	Kills   Harm = "kills"   // its program crashes, along with everything in it
 	Hangs   Harm = "hangs"   // it continues until it is killed, or until its memory is exhausted
 	Forges  Harm = "forges"  // it writes to the connection what only the runtime may write
 )
 
-// Source returns the attack as a snippet.
+// Source returns the source of the attack as a snippet.
 func (a Attack) Source() string { return a.Importing() + a.Body }
 
-// Importing returns the source of its imports.
+// Importing returns the source of the attack's imports.
 func (a Attack) Importing() string {
 	list := ""
 	for _, path := range strings.Fields(a.Imports) {
@@ -45,8 +45,9 @@ func (a Attack) Importing() string {
 	return list
 }
 
-// Attacks lists all attacks. CANARY is a file of the host, DIR its folder, OPEN a folder where all
-// may write, PORT a server, HOSTPID a process, CACHE the folder of compiled packages.
+// Attacks lists all attacks. CANARY is a file of the host, DIR its folder, OPEN a folder that all
+// users may write, PORT the port of a server, HOSTPID a process, and CACHE the folder of compiled
+// packages.
 var Attacks = []Attack{
 	{"canary", "os", `b, err := os.ReadFile("CANARY")
 if err == nil && len(b) > 0 {
@@ -261,7 +262,7 @@ for len(all) > 0 {
 select {}`, Forges, 0},
 }
 
-// goOddities are refused by the rules of snippets or by the compiler, immediately.
+// goOddities are snippets that the rules of snippets or the compiler refuse immediately.
 var goOddities = map[string]string{
 	"linkname": `import _ "unsafe"
 //go:linkname exit os.runtime_beforeExit

@@ -156,7 +156,7 @@ for {
 		"huge slice": {"b := make([]byte, 1<<45)\nb[0] = 1", tiers.LimitMemory},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// it must be ended by the memory limit
+			// the memory limit must end the snippet
 			s := Open(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 20 * time.Second, Memory: 64 << 20}})
 			RunOK(t, s, "kept := 41")
 			if name == "loop" || name == "sleep" || name == "deadlock" {
@@ -167,7 +167,7 @@ for {
 			begun := time.Now()
 			r := RunSnippet(t, s, c.source)
 			if name == "huge slice" && r.Status == tiers.StatusRaised {
-				return // the compiler recognises that this is too large
+				return // the compiler recognises that the slice is too large
 			}
 			if r.Status != tiers.StatusLimit || r.Limit != c.limit && (r.Limit != tiers.LimitActive ||
 				name != "loop") || r.Lost == nil || fmt.Sprint(r.Lost.Snippets) != "[2]" {
@@ -229,7 +229,7 @@ fmt.Println(answers, err)`)
 		t.Errorf("%q, %d calls", r.Stdout, h.made())
 	}
 
-	// Also after a loss.
+	// The functions also work after a loss.
 	if r := RunSnippet(t, s, "for {\n}"); r.Lost == nil {
 		t.Errorf("%+v", r)
 	}
@@ -263,7 +263,7 @@ fmt.Println(answers, err)`)
 	}
 }
 
-// testMoveFromInterpreter imports what tier interp exports.
+// testMoveFromInterpreter imports a state that tier interp exported.
 func testMoveFromInterpreter(t *testing.T, tier tiers.Tier) {
 	h := &counting{}
 	s := Open(t, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}})
@@ -354,7 +354,7 @@ func testCancelled(t *testing.T, tier tiers.Tier) {
 		Language: tiers.Go, Source: `import "fmt"
 fmt.Println(a)
 for {
-}`, Stdout: OnWrite(cancel), // while it runs, not while it is compiled
+}`, Stdout: OnWrite(cancel), // while the snippet runs, not while it is compiled
 	})
 
 	var broken *tiers.BrokenError

@@ -53,7 +53,7 @@ func Open(tb testing.TB, tier tiers.Tier, cfg tiers.Config) tiers.Sandbox {
 // RunSnippet runs a Go snippet. An error of the tier fails the test.
 func RunSnippet(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
 	tb.Helper()
-	// the first time, the standard library may have to be compiled
+	// The first call may compile the standard library.
 	ctx, cancel := context.WithTimeout(tb.Context(), 4*time.Minute)
 	defer cancel()
 	r, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source})
@@ -64,7 +64,7 @@ func RunSnippet(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
 	return r
 }
 
-// RunOK runs a Go snippet that must succeed and cost the session nothing.
+// RunOK runs a Go snippet that must succeed and must not lose any part of the session.
 func RunOK(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
 	tb.Helper()
 	r := RunSnippet(tb, s, source)

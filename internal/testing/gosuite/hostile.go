@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Bombs attack the compiler, by declarations and by statements.
+// Bombs are attacks on the compiler, with declarations and with statements.
 var Bombs = map[string][2]string{
 	"constant tower": {`const (
 	a = "0123456789"
@@ -44,8 +44,8 @@ func doubleTypes(n int) string {
 }
 
 // RunHostile runs each attack in a separate session, then checks that the session is alive and has
-// reported its losses truthfully. atOnce bounds the sessions at a time. except lists attacks that
-// do not apply, each with the reason.
+// reported its losses correctly. atOnce is the maximum number of concurrent sessions. except lists
+// attacks that do not apply, each with the reason.
 func RunHostile(t *testing.T, tier tiers.Tier, atOnce int, except map[string]string) {
 	fill := PrepareHost(t)
 	slots := make(chan struct{}, atOnce)
@@ -80,7 +80,7 @@ func RunHostile(t *testing.T, tier tiers.Tier, atOnce int, except map[string]str
 	})
 }
 
-// PrepareHost creates the targets of attacks, and returns the replacer that inserts them into an
+// PrepareHost creates the targets of attacks, and returns a replacer that inserts them into an
 // attack.
 func PrepareHost(t *testing.T) *strings.Replacer {
 	t.Helper()
@@ -119,7 +119,7 @@ func attackWall(t *testing.T, tier tiers.Tier, source string) {
 	again, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "kept + 1"})
 	var broken *tiers.BrokenError
 	switch {
-	case errors.As(err, &broken) && broken.Lost != nil: // its program cannot run a second time
+	case errors.As(err, &broken) && broken.Lost != nil: // the program of the session cannot run a second time
 		if r := RunOK(t, s, "kept := 41\nkept + 1"); r.Stdout != "42\n" {
 			t.Errorf("the session is damaged: %q", r.Stdout)
 		}
@@ -128,8 +128,8 @@ func attackWall(t *testing.T, tier tiers.Tier, source string) {
 	}
 }
 
-// MakeCanaryFolder creates a folder of the host with a file that all may read and write, a folder
-// where all may write, and a program owned by root.
+// MakeCanaryFolder creates a folder of the host with a file that all users may read and write, a
+// folder that all users may write, and a program owned by root.
 func MakeCanaryFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "rlm-canary") //nolint:usetesting // not below /tmp, which every jail hides

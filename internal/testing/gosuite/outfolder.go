@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testOutFolder copies the files that snippets write below /out to the host. Links must not lead
-// out.
+// testOutFolder checks that the files that snippets write below /out are copied to the host. Links
+// must not lead out of the folder.
 func testOutFolder(t *testing.T, tier tiers.Tier) {
 	s := Open(t, tier, tiers.Config{Out: true})
 	RunOK(t, s, `import "os"
@@ -53,7 +53,7 @@ panic("later")`); r.Status != tiers.StatusRaised {
 		t.Errorf("%q, %v", text, err)
 	}
 
-	// A file elsewhere is lost: a note says so, once.
+	// A file elsewhere is lost, which a single note says.
 	const lost = "note: result.csv will be lost with the sandbox: write files to keep below /out\n"
 	if r := RunOK(t, s, `err = os.WriteFile("result.csv", nil, 0o644)
 err = os.WriteFile(".hidden", nil, 0o644)
@@ -65,7 +65,7 @@ err = os.Remove("x")`); r.Stderr != "" {
 		t.Errorf("%q", r.Stderr)
 	}
 
-	// The session continues, and the folder is bounded.
+	// The session continues, and the folder's size is limited.
 	r := RunOK(t, s, `import "fmt"
 err = os.WriteFile("/out/large", make([]byte, 65<<20), 0o644)
 fmt.Println(err != nil)

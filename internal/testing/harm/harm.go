@@ -1,5 +1,5 @@
-// Package harm shows the effect of a hostile snippet that nothing contains. It provides the
-// negative controls of the suites: an attack that does no harm proves nothing.
+// Package harm shows the effect of a hostile snippet without a sandbox. It provides the negative
+// controls of the suites, because an attack that does no harm proves nothing.
 package harm
 
 import (
@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// Kind is the effect of a hostile snippet that nothing contains: the negative control of an attack
-// shows it on an interpreter without a sandbox.
+// Kind is the effect of a hostile snippet on an interpreter without a sandbox, as shown by the
+// negative control of an attack.
 type Kind string
 
-// The harms. Any other value is a text that the snippet must have written.
+// The harms. Any other value is a string that the snippet must have written.
 const (
 	None     Kind = ""         // the interpreter is alive and answers
-	Kills    Kind = "kills"    // the process ends by a signal, or with a bad exit code
-	Hangs    Kind = "hangs"    // it runs for longer than the tier's limit
-	Grows    Kind = "grows"    // it uses more memory than the tier's limit
-	Floods   Kind = "floods"   // it writes more than the tier's limit
+	Kills    Kind = "kills"    // a signal ends the process, or its exit code is not 0
+	Hangs    Kind = "hangs"    // the snippet runs for longer than the tier's limit
+	Grows    Kind = "grows"    // the snippet uses more memory than the tier's limit
+	Floods   Kind = "floods"   // the snippet writes more than the tier's limit
 	Corrupts Kind = "corrupts" // the interpreter is alive, but its next answer is wrong
 )
 
-// Bounds of a process without a sandbox, all above the limits under which tiers run the same
+// Bounds of a process without a sandbox, all higher than the limits under which tiers run the same
 // snippets. They keep the test's host safe.
 const (
 	bareMemory = 600 << 20
@@ -36,12 +36,13 @@ const (
 	bareStart  = time.Minute
 )
 
-// Begun is the line that a process writes when the snippet begins: its time counts from then on.
+// Begun is the line that a process writes when the snippet begins. The snippet's time is measured
+// from then on.
 const Begun = "the snippet begins\n"
 
-// Watch runs a process without a sandbox and returns the harm that it does: None if it ends well,
-// within the time and the bounds. It also returns the output. If processes cannot be watched, it
-// skips the test.
+// Watch runs a process without a sandbox and returns the harm that it does, or None if it ends
+// successfully within the time and the bounds. It also returns the output. If processes cannot be
+// watched, it skips the test.
 func Watch(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Kind, string) {
 	t.Helper()
 	out := &bareOut{begun: make(chan struct{}), full: make(chan struct{})}
@@ -75,9 +76,9 @@ func Watch(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Kind, string) {
 		}
 	}
 
-	killGroup(cmd.Process.Pid) // and its children
+	killGroup(cmd.Process.Pid) // the process and its children
 	if !ended {
-		err := <-done // it was killed
+		err := <-done // the error of a killed process
 		t.Log(err)
 	}
 	said := out.String()
@@ -121,8 +122,8 @@ func (o *bareOut) String() string {
 	return o.text.String()
 }
 
-// bareSession runs its arguments as the snippets of one session, like a tier without a sandbox,
-// limits, or care.
+// bareSession is a program that runs its arguments as the snippets of one session, like a tier
+// without a sandbox, limits, or care.
 const bareSession = `import ast, sys, traceback
 def run(source):
     try:
@@ -142,14 +143,15 @@ print('the snippet begins', flush=True)
 for source in sys.argv[1:]: run(source)
 `
 
-// Marked is a first snippet. It sets a variable that shows later whether the session was preserved.
+// Marked is a session's first snippet. It sets a variable that later shows whether the session was
+// preserved.
 const Marked = `kept = {"since": "snippet 1"}`
 
-// bareAnswer prints the variable that a session's first snippet set.
+// bareAnswer is a snippet that prints the variable that a session's first snippet set.
 const bareAnswer = "print('the answer is', kept)"
 
-// Alike reports whether two harms differ only because of the machine or the version: in the bound
-// that a bomb meets first, or in whether a broken interpreter dies.
+// Alike reports whether two harms are equal, or can differ only because of the machine or the
+// version. A bomb may reach another bound first, and a broken interpreter may or may not die.
 func Alike(a, b Kind) bool {
 	without := func(h Kind) Kind {
 		switch h {
@@ -189,7 +191,8 @@ func makeBare(ctx context.Context, t *testing.T, python string, env []string, sn
 	return cmd
 }
 
-// bareKept ends the output of a snippet whose interpreter keeps running.
+// bareKept is a snippet that marks the end of the previous snippet's output, and keeps the
+// interpreter running.
 const bareKept = "print('\\nthe snippet has run', flush=True)\nimport time\ntime.sleep(600)"
 
 // KeepPython runs a snippet in a CPython without a sandbox that keeps running until end is called.

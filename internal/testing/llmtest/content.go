@@ -9,13 +9,13 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// sent is a message in a request. Its content is a text, or a list of texts and pictures.
+// sent is a message in a request. Its content is a string, or a list of texts and pictures.
 type sent struct {
 	Role    llm.Role        `json:"role"`
 	Content json.RawMessage `json:"content"`
 }
 
-// piece is an item of a content. Each format has its own type for pictures.
+// piece is an item of a message's content. Each format has its own type for pictures.
 type piece struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`

@@ -9,7 +9,8 @@ import (
 )
 
 // embeddings is OpenAI's format for vectors. The model's function receives a request with Embed,
-// and returns a JSON list of vectors as Text. They are sent in reverse order, with their indexes.
+// and returns a JSON list of vectors as Text. The server sends them in reverse order, with their
+// indexes.
 type embeddings struct{ openAI }
 
 func (embeddings) decode(body []byte, model string) (llm.Request, bool, error) {
@@ -38,7 +39,7 @@ func (embeddings) decode(body []byte, model string) (llm.Request, bool, error) {
 func (embeddings) whole(r llm.Response) []byte {
 	var vectors []json.RawMessage
 	if err := json.Unmarshal([]byte(r.Text), &vectors); err != nil {
-		return []byte(r.Text) // the test wants to send something else
+		return []byte(r.Text) // the test deliberately sends something else
 	}
 	var data []object
 	for i, v := range slices.Backward(vectors) {

@@ -13,7 +13,7 @@ import (
 // Fault is a kind of failure. The functions of this package create faults.
 type Fault struct {
 	When  func(llm.Request) bool // the requests that it affects; nil for all
-	Times int                    // how often it applies: 0 means once, negative means always
+	Times int                    // how often it applies; 0 means once, a negative number always
 	Alter func(*Reply, Exchange)
 }
 
@@ -25,7 +25,7 @@ type Exchange struct {
 	format   format
 }
 
-// Reply is the bytes sent by the server. A fault may change all of it.
+// Reply is the bytes sent by the server. A fault may change any part of it.
 type Reply struct {
 	Status int
 	Header http.Header
@@ -60,11 +60,11 @@ func (r *Reply) write(w http.ResponseWriter, req *http.Request, gone <-chan stru
 	}
 
 	if r.Cut {
-		panic(http.ErrAbortHandler) // how net/http breaks a connection
+		panic(http.ErrAbortHandler) // net/http then breaks the connection
 	}
 }
 
-// delay waits before the first byte, and reports whether there is still a client.
+// delay waits before the first byte, and reports whether the client is still connected.
 func (r *Reply) delay(req *http.Request, gone <-chan struct{}) bool {
 	if r.Delay <= 0 {
 		return true
@@ -148,7 +148,7 @@ func (r *Reply) truncate(n int) {
 	r.Chunks = kept
 }
 
-// Replace replaces each occurrence of a text in the reply.
+// Replace replaces each occurrence of a string in the reply.
 func Replace(old, replacement string) Fault {
 	return Fault{Alter: func(r *Reply, _ Exchange) {
 		for i, chunk := range r.Chunks {
@@ -157,14 +157,14 @@ func Replace(old, replacement string) Fault {
 	}}
 }
 
-// Finish ends whole replies with another finish reason.
+// Finish replaces the finish reason of complete replies.
 func Finish(word string) Fault {
 	return Fault{Alter: func(r *Reply, e Exchange) {
 		Replace(`"`+e.format.finish()+`"`, string(encode(word))).Alter(r, e)
 	}}
 }
 
-// Usage replaces each usage in the reply by any JSON, such as -1.
+// Usage replaces each usage in the reply with any JSON, such as -1.
 func Usage(raw string) Fault {
 	return Fault{Alter: func(r *Reply, _ Exchange) {
 		for i, chunk := range r.Chunks {
@@ -191,7 +191,7 @@ func replaceUsage(chunk []byte, raw string) []byte {
 	return bytes.Join([][]byte{before, mark, []byte(raw), rest}, nil)
 }
 
-// Huge answers with a text of size bytes.
+// Huge answers with a reply of size bytes.
 func Huge(size int) Fault {
 	return Fault{Alter: func(r *Reply, e Exchange) {
 		e.Response.Text = string(bytes.Repeat([]byte("spam "), size/5))

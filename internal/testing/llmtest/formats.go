@@ -31,7 +31,7 @@ func decodeStrictly(body []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// splitText splits a text between characters into pieces, like the chunks of a streaming server.
+// splitText splits a reply between characters into pieces, like the chunks of a streaming server.
 func splitText(text string) []string {
 	const size = 16
 	var all []string
@@ -259,7 +259,7 @@ func finishAnthropic(finish string) string {
 	return finish
 }
 
-// endAnthropic returns why a reply ended, and its text, which a refusal does not have.
+// endAnthropic returns why a reply ended, and its text, which is empty for a refusal.
 func endAnthropic(r llm.Response) (ending object, text string) {
 	ending = object{"stop_reason": finishAnthropic(r.Finish), "stop_details": nil}
 	if r.Finish == llm.FinishRefusal {
@@ -323,7 +323,7 @@ func (anthropic) failure(_ int, code, message string) []byte {
 	return encode(object{"type": "error", "error": object{"type": code, "message": message}})
 }
 
-// unwrapSchema returns the schema that the client wrapped in an object with the only member
+// unwrapSchema returns the schema that the client wrapped in an object with the single member
 // "value", so that the function behind the server receives the caller's schema.
 func unwrapSchema(schema json.RawMessage) (json.RawMessage, bool) {
 	var outer map[string]json.RawMessage
@@ -353,8 +353,8 @@ func unwrapSchema(schema json.RawMessage) (json.RawMessage, bool) {
 	return encode(inner), true
 }
 
-// wrapValue puts the value of a reply where an enforced schema requires it. It leaves a text that
-// is not JSON unchanged: the model disobeyed.
+// wrapValue puts the value of a reply where an enforced schema requires it. It returns a reply that
+// is not JSON unchanged, since the model disobeyed.
 func wrapValue(text string) string {
 	if !json.Valid([]byte(text)) {
 		return text

@@ -17,9 +17,9 @@ const (
 	quirkyPrompt = 60_000 // characters of a prompt
 )
 
-// StartQuirky starts a server that has the quirks of many real servers at once, on OpenAI's wire. It
-// refuses parts of requests in the words of those servers, and answers in their odd forms, whether
-// or not a stream was asked for. [Server.Refused] counts the refusals.
+// StartQuirky starts a server that combines the quirks of many real servers with OpenAI's format.
+// It refuses parts of requests with the messages of those servers, and answers in their odd forms,
+// whether or not a stream was requested. [Server.Refused] counts the refusals.
 func StartQuirky(answer llm.Func) *Server {
 	return start(answer, &quirks{refused: map[string]int{}})
 }
@@ -68,7 +68,7 @@ type refusal struct {
 	has     func(a *asked) bool
 }
 
-// refusals are in the order in which the server finds them.
+// refusals are in the order in which the server checks them.
 var refusals = []refusal{
 	{
 		"no stream member", http.StatusUnprocessableEntity, "stream: Field required",
@@ -121,7 +121,7 @@ var refusals = []refusal{
 func (q *quirks) refuse(body []byte) *Reply {
 	var in asked
 	if err := json.Unmarshal(body, &in); err != nil {
-		return nil // the format refuses it
+		return nil // the format refuses the request
 	}
 	for _, r := range refusals {
 		if r.has(&in) {
@@ -163,7 +163,8 @@ func oddEvent(choice object) string {
 	}))
 }
 
-// wholeWithMark is JSON between a byte order mark and the end of a stream, for every request.
+// wholeWithMark returns JSON between a byte order mark and the end of a stream, in reply to every
+// request.
 func wholeWithMark(r llm.Response) (kind string, chunks []string) {
 	message := object{"role": "assistant", "content": r.Text, "x_note": nil}
 	return "application/json", []string{
@@ -171,7 +172,7 @@ func wholeWithMark(r llm.Response) (kind string, chunks []string) {
 	}
 }
 
-// cumulativeDeltas is a stream whose deltas have all text so far, without a finish reason.
+// cumulativeDeltas returns a stream whose deltas repeat all earlier text, without a finish reason.
 func cumulativeDeltas(r llm.Response) (kind string, chunks []string) {
 	chunks = []string{"\ufeff\n: ping\n\n"}
 	text := ""
@@ -184,7 +185,7 @@ func cumulativeDeltas(r llm.Response) (kind string, chunks []string) {
 	return "text/event-stream", append(chunks, "data: [DONE]")
 }
 
-// wholeMessageAtTheEnd is a stream that ends with the whole message, and without its last event.
+// wholeMessageAtTheEnd returns a stream that ends with the whole message, but lacks its last event.
 func wholeMessageAtTheEnd(r llm.Response) (kind string, chunks []string) {
 	for _, piece := range splitText(r.Text) {
 		chunks = append(chunks, "data:"+oddEvent(object{"delta": object{"content": piece}})+"\r\n\r\n")
@@ -194,7 +195,7 @@ func wholeMessageAtTheEnd(r llm.Response) (kind string, chunks []string) {
 	})+"\r\n\r\n")
 }
 
-// eventsWithoutBlankLines is a stream of lines alone.
+// eventsWithoutBlankLines returns a stream without blank lines between events.
 func eventsWithoutBlankLines(r llm.Response) (kind string, chunks []string) {
 	var lines []string
 	for _, piece := range splitText(r.Text) {

@@ -1,6 +1,6 @@
 // Package llmtest is a model server for tests. It implements the formats of OpenAI and Anthropic on
-// loopback, streamed and not, with a Go function as the model. On request of a test, it fails in
-// all the ways that real servers do.
+// loopback, with and without streams, with a Go function as the model. If a test requests it, the
+// server fails in all the ways that real servers do.
 //
 //	server := llmtest.Start(func(r llm.Request) (llm.Response, error) {
 //		return script.Complete(ctx, r, nil)
@@ -10,7 +10,7 @@
 //	model, err := models.Resolve("anthropic/any")
 //
 // It shares no code with the providers tested against it. The Metadata of a request is not sent, so
-// a function behind this server sees only the messages.
+// a function behind this server receives only the messages.
 package llmtest
 
 import (
@@ -29,7 +29,7 @@ import (
 // Key is the key that the server requires.
 const Key = "sk-llmtest-0123456789abcdef"
 
-// Seen is a request as it arrived.
+// Seen is a request that has arrived.
 type Seen struct {
 	Format string // "openai" or "anthropic"
 	Path   string // including the query
@@ -40,7 +40,7 @@ type Seen struct {
 // Server is a model server on loopback.
 type Server struct {
 	answer llm.Func
-	quirks *quirks // nil for a server without
+	quirks *quirks // nil for a server without quirks
 	http   *httptest.Server
 	gone   chan struct{} // closed when the server closes; it ends stalled replies
 	once   sync.Once
@@ -99,7 +99,7 @@ func (s *Server) Close() {
 	})
 }
 
-// Fail adds faults. Each request meets the first matching fault that is not used up.
+// Fail adds faults. Each request gets the first matching fault that has not been used up.
 func (s *Server) Fail(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ type format interface {
 	decode(body []byte, path string) (r llm.Request, stream bool, err error)
 	whole(llm.Response) []byte
 	stream(llm.Response) [][]byte
-	finish() string // the word for a whole reply
+	finish() string // the finish reason of a complete reply
 	failure(status int, code, message string) []byte
 }
 
@@ -147,7 +147,7 @@ func (s *Server) serve(f format) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxRequest))
 		if err != nil {
-			return // the client is gone
+			return // the client has disconnected
 		}
 		s.enter(Seen{
 			Format: f.name(), Path: req.URL.RequestURI(),
@@ -257,7 +257,8 @@ func (s *Server) useFault(r llm.Request) *Fault {
 	return nil
 }
 
-// serveModels answers requests for models: every model exists whose name does not begin with "no-".
+// serveModels answers requests about models. Every model exists, except if its name begins with
+// "no-".
 func (s *Server) serveModels(w http.ResponseWriter, req *http.Request) {
 	s.describeModel(req).write(w, req, s.gone)
 }

@@ -1,5 +1,5 @@
-// Package looptest provides what the tests of all loops need: one engine per package, and the
-// messages of a conversation as text.
+// Package looptest provides one engine per package for the tests of all loops, and shows the
+// messages of a conversation as a string.
 package looptest
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 // Main creates the engine of a package's tests, runs the tests and ends the process. It fails if a
-// goroutine is left behind. It is the complete body of a TestMain.
+// goroutine remains. It is meant as the complete body of a TestMain.
 func Main(m *testing.M, shared **rlm.Engine, options rlm.Options) {
 	options.CacheDir = testcache.Dir()
 	if options.Tiers == nil {
@@ -41,7 +41,7 @@ func Main(m *testing.M, shared **rlm.Engine, options rlm.Options) {
 	os.Exit(code)
 }
 
-// Transcript returns messages as text.
+// Transcript returns messages as a string.
 func Transcript(messages []llm.Message) string {
 	var b strings.Builder
 	for _, m := range messages {

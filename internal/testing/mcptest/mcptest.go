@@ -1,4 +1,4 @@
-// Package mcptest provides MCP servers for tests: a friendly one, and harmful ones.
+// Package mcptest provides MCP servers for tests: a well-behaved one, and harmful ones.
 package mcptest
 
 import (
@@ -18,16 +18,16 @@ import (
 //
 //	kind     the tools of New
 //	many     1,000 tools
-//	huge     tools whose replies have 17 MiB, millions of values, and no end
+//	huge     tools with replies of 17 MiB, of millions of values, and without an end
 //	mail     a tool that appends a line to the file sent.txt
 //	asking   tools that ask the client's model, and its user, and a tool that disappears
-//	changing a tool that gives the others new arguments, results and descriptions
+//	changing a tool that changes the arguments, results and descriptions of the others
 //	death    a tool that ends the process, and one that never answers
 //	flood    notifications without an end, and the tools of New
 //	nosy     an earlier generation, whose tools ask the client: ask, and pester without an end
 //	old      the first generation, with logs between its messages: texts and value
 //	silence  nothing
-//	chatter  lines that are no messages
+//	chatter  lines that are not messages
 func Serve(mode string) {
 	server := New(mode)
 	var err error
@@ -73,7 +73,7 @@ type words struct {
 	Text string `json:"text"`
 }
 
-// Unseen are characters in a description that are invisible to people, but are read by models.
+// Unseen is a string of characters for descriptions that people cannot see, but models read.
 const Unseen = "\u202e\u200b\U000e0041\x1b"
 
 type secret struct {
@@ -81,7 +81,7 @@ type secret struct {
 }
 
 // New returns a server with the tools of a mode. The tools of mode kind are add-numbers, which
-// returns an object, say, which returns a text, fail, env and picture.
+// returns an object, say, which returns a string, fail, env and picture.
 func New(mode string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Title: "A server for tests.", Version: "1"}, nil)
 	no := false

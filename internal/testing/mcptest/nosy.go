@@ -22,7 +22,7 @@ type message struct {
 	} `json:"result"`
 }
 
-// beNosy is a server of an earlier generation, in which servers send their own requests. Its tool
+// beNosy runs a server of an earlier generation, in which servers send their own requests. Its tool
 // ask returns whether it received errors, and the number of roots. Its tool pester sends requests
 // endlessly, and ignores the answers.
 func beNosy() error {
@@ -73,7 +73,7 @@ func beNosy() error {
 	}
 }
 
-// pester sends requests until the client is gone.
+// pester sends requests until the client disconnects.
 func pester() error {
 	for i := 0; ; i++ {
 		if _, err := fmt.Printf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", i); err != nil {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// beOld is a server of the first generation. It logs to stdout, between its messages.
+// beOld runs a server of the first generation, which logs to stdout between its messages.
 func beOld() error {
 	in := bufio.NewReader(os.Stdin)
 	fmt.Println("Server running on stdio")

@@ -1,5 +1,5 @@
-// Package otlp reads the requests of OpenTelemetry's exporters, for tests of what they send: OTLP
-// over HTTP, with the few fields of a span that tests look at.
+// Package otlp reads the requests of OpenTelemetry's exporters, for tests of these exporters. It
+// reads OTLP over HTTP, with the few fields of a span that tests check.
 package otlp
 
 import (
@@ -21,11 +21,11 @@ type Request struct {
 	Raw      string // the bytes of the message
 }
 
-// Span is a span as it was sent.
+// Span is a span as the exporter sent it.
 type Span struct {
 	TraceID, ID, ParentID string // bytes; a root has no ParentID
 	Name                  string
-	Kind                  int    // 3 is a client, see OpenTelemetry's trace.proto
+	Kind                  int    // 3 is a client; see OpenTelemetry's trace.proto
 	Start, End            uint64 // nanoseconds since 1970
 	Attributes            map[string]string
 	Events                []string // names
@@ -72,7 +72,7 @@ func Read(r *http.Request) (*Request, error) {
 	return request, err
 }
 
-// addSpan adds a span, if that is what a field of a scope has.
+// addSpan adds a span if a field of a scope contains one.
 func (r *Request) addSpan(f field) error {
 	if f.number != 2 {
 		return nil
@@ -137,7 +137,7 @@ func addAttribute(to map[string]string, attribute field) error {
 	return err
 }
 
-// readValue returns a value as text. Those of a list are separated by commas.
+// readValue returns a value as a string. The values of a list are separated by commas.
 func readValue(data []byte) (text string, err error) {
 	err = each(data, func(f field) error {
 		switch f.number {

@@ -7,7 +7,7 @@ import (
 )
 
 // WithoutNoExec returns a new folder of a file system that forbids the execution of its files. It
-// skips the test if this user cannot mount one.
+// skips the test if this user cannot mount such a file system.
 func WithoutNoExec(tb testing.TB) string {
 	tb.Helper()
 	dir := tb.TempDir()

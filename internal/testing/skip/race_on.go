@@ -2,6 +2,6 @@
 
 package skip
 
-// raceDetector reports that the race detector is built in. The host's text engine is then ten times
-// slower.
+// raceDetector reports that the race detector is built in. The host's engine for long texts is then
+// ten times slower.
 const raceDetector = true

@@ -1,9 +1,9 @@
 // Package skip decides in one place which tests a run skips, and states the reason.
 //
-// A test that lacks a tier or an interpreter skips on a contributor's machine. CI sets
-// RLM_REQUIRE_TIERS and RLM_REQUIRE_PYTHON, which turn these skips into failures. A test that is
-// too slow for `make test` skips with -short; one that is too slow for the race detector skips
-// under it. `make check` runs both kinds.
+// A test is skipped on a contributor's machine without the tier or interpreter that it needs. CI
+// sets RLM_REQUIRE_TIERS and RLM_REQUIRE_PYTHON, which turn these skips into failures. A test that
+// is too slow for `make test` is skipped with -short, and a test that is too slow with the race
+// detector is skipped under the detector. `make check` runs both kinds.
 package skip
 
 import (
@@ -69,8 +69,8 @@ func WithoutJail(tb testing.TB) {
 	WithoutTier(tb, "interp", err)
 }
 
-// WithoutCPython returns the CPython 3.13 named by RLM_PYTHON, or python3.13 from PATH. If there is
-// neither, it skips the test, or fails it if RLM_REQUIRE_PYTHON is set.
+// WithoutCPython returns the CPython 3.13 named by RLM_PYTHON, or python3.13 from PATH. Without
+// either, it skips the test, or fails it if RLM_REQUIRE_PYTHON is set.
 func WithoutCPython(tb testing.TB) string {
 	tb.Helper()
 
@@ -91,8 +91,8 @@ func WithoutCPython(tb testing.TB) string {
 	return ""
 }
 
-// WithoutCPythonsSources returns the Lib folder of CPython's sources, where
-// scripts/native-python.sh leaves it: next to the python that [WithoutCPython] returns.
+// WithoutCPythonsSources returns the Lib folder of CPython's sources, which
+// scripts/native-python.sh puts next to the python that [WithoutCPython] returns.
 func WithoutCPythonsSources(tb testing.TB) string {
 	tb.Helper()
 
@@ -112,8 +112,8 @@ func withoutPython(tb testing.TB, missing string) {
 }
 
 // WithoutSmolLM returns the Python named by RLM_SMOLLM, which has the packages of scripts/smollm.
-// Without the variable it skips the test. If the Python lacks the packages, it fails the test, so
-// `make smollm` never passes without the model.
+// Without the variable, it skips the test. If the Python lacks the packages, it fails the test, so
+// that `make smollm` never passes without the model.
 func WithoutSmolLM(tb testing.TB) string {
 	tb.Helper()
 
@@ -131,7 +131,7 @@ func WithoutSmolLM(tb testing.TB) string {
 }
 
 // WithoutQwen returns the Python and the weights in the folder named by RLM_QWEN, which `make qwen`
-// fills. Without the variable it skips the test.
+// fills. Without the variable, it skips the test.
 func WithoutQwen(tb testing.TB) (python, weights string) {
 	tb.Helper()
 	folder := os.Getenv("RLM_QWEN")

@@ -10,7 +10,7 @@ import (
 )
 
 // Mount mounts an empty disk on a folder until the test ends. The options are those of tmpfs, such
-// as "size=2m". Only root can do this: for other users, the test is skipped.
+// as "size=2m". Only root can do this; for other users, Mount skips the test.
 func Mount(tb testing.TB, dir, options string) {
 	tb.Helper()
 	err := unix.Mount("none", dir, "tmpfs", 0, options)

@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Run tests a store. Each call of open reopens the same contents, after Close, like a later
-// process; fresh returns the open function of another, empty store.
+// Run tests a store. fresh returns the open function of a new, empty store. After Close, each call
+// of open opens the same contents again, like a later process.
 func Run(t *testing.T, fresh func(t *testing.T) (open func() store.Store)) {
 	t.Helper()
 	for _, c := range []struct {

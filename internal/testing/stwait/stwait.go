@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Waits are all waits of the process so far.
+// Waits are all waits of the process since its start.
 type Waits []*metrics.Float64Histogram
 
-// Read reads the waits.
+// Read returns the waits until now.
 func Read() Waits {
 	samples := []metrics.Sample{
 		{Name: "/sched/pauses/stopping/gc:seconds"}, {Name: "/sched/pauses/stopping/other:seconds"},
@@ -25,8 +25,8 @@ func Read() Waits {
 	return all
 }
 
-// Longest returns the longest wait since an earlier reading: the upper end of its bucket, which is
-// up to a quarter too high.
+// Longest returns the longest wait since an earlier reading. It returns the upper bound of the
+// wait's bucket, which is up to a quarter too high.
 func (w Waits) Longest(before Waits) time.Duration {
 	longest := 0.0
 	for i, h := range w {

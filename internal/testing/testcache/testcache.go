@@ -8,13 +8,13 @@ import (
 )
 
 // Home returns a folder for user caches, in the sense of XDG_CACHE_HOME. Each user of a machine has
-// another one.
+// a different one.
 func Home() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("rlm-test-cache-%d", os.Getuid()))
 }
 
-// Dir returns the cache shared by the tests of all packages: with the race detector, compiling the
-// interpreter takes half a minute.
+// Dir returns the cache that the tests of all packages share, because compiling the interpreter
+// takes half a minute with the race detector.
 func Dir() string { return filepath.Join(Home(), "rlm") }
 
 // Use makes Dir the user's cache in this process and its children. Tests and examples call it for

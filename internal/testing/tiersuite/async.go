@@ -6,8 +6,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testAsync tests top-level await and asyncio where a snippet's place in a session matters; asyncio
-// within one script is tested in testdata/lang.
+// testAsync tests top-level await and asyncio where a snippet's position in a session matters. The
+// scripts in testdata/lang test asyncio within one script.
 func (s *suite) testAsync(t *testing.T) {
 	t.Run("TopLevel", func(t *testing.T) { s.playScenarios(t, emptyConfig, topLevelAwait) })
 	t.Run("Loops", func(t *testing.T) { s.playScenarios(t, emptyConfig, loops) })

@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// TestHarmOnCPython is the negative control of the hostile snippets that every tier must survive: a
-// session of CPython without a sandbox does not survive them.
+// TestHarmOnCPython is the negative control of the hostile snippets that every tier must survive.
+// It checks that a session of CPython without a sandbox does not survive them.
 func TestHarmOnCPython(t *testing.T) {
 	skip.Short(t, "it waits until each attack has done its harm")
 	python := skip.WithoutCPython(t)
@@ -30,8 +30,8 @@ func TestHarmOnCPython(t *testing.T) {
 	}
 }
 
-// TestReachOnCPython is the negative control of the walls: without a sandbox, files, processes,
-// sockets and native code are accessible.
+// TestReachOnCPython is the negative control of the walls. It checks that files, processes, sockets
+// and native code are accessible without a sandbox.
 func TestReachOnCPython(t *testing.T) {
 	python, port := skip.WithoutCPython(t), startListener(t)
 	for _, a := range beyond {
@@ -45,7 +45,8 @@ func TestReachOnCPython(t *testing.T) {
 	}
 }
 
-// TestABareSessionKeepsAsItShould is the control of the controls: a harmless snippet does no harm.
+// TestABareSessionKeepsAsItShould is the control of the controls. It checks that a harmless snippet
+// does no harm.
 func TestABareSessionKeepsAsItShould(t *testing.T) {
 	python := skip.WithoutCPython(t)
 	for _, source := range []string{

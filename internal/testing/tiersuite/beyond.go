@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testBeyond uses a sparse file of more than 2 GiB.
+// testBeyond checks a context from a sparse file of more than 2 GiB.
 func (s *suite) testBeyond(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads 3 GiB")
@@ -41,8 +41,8 @@ print(context[context.size - 10:context.size - 7],
 	}
 }
 
-// wideScript compares CPython's searches in a str with known results. Each pattern contains
-// something that the host's search does not support.
+// wideScript is code that compares CPython's searches in a str with known results. Each pattern
+// contains an element that the host's search does not support.
 const wideScript = `import io, re
 n, text = len(context), context
 def raised(f):

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testCallLimit makes more calls than the limit allows.
+// testCallLimit checks a snippet that makes more calls than the limit allows.
 func (s *suite) testCallLimit(t *testing.T) {
 	host := newHost()
 	cfg := host.config()
@@ -28,7 +28,7 @@ func (s *suite) testCallLimit(t *testing.T) {
 	}
 
 	box.checkHonest(t, r)
-	// The count is per snippet, and the refusal is an exception.
+	// Each snippet has its own count, and a refused call raises an exception.
 	box.mustPrint(t, `got = []
 for i in range(20):
     try:
@@ -38,7 +38,7 @@ for i in range(20):
 print(len(got))`, "5\n")
 }
 
-// testWaitIsFree calls a host function that takes longer than the snippet may.
+// testWaitIsFree calls a host function that takes longer than the snippet's time limit.
 func (s *suite) testWaitIsFree(t *testing.T) {
 	const wait = 4 // times the wall limit
 	ms := wait * s.opt.StopAfter.Milliseconds()
@@ -67,7 +67,7 @@ func (s *suite) testWaitIsFree(t *testing.T) {
 	}
 }
 
-// testTimedCallEnds calls functions that use the snippet's own time, and never end.
+// testTimedCallEnds calls functions that never end and use the snippet's own time.
 func (s *suite) testTimedCallEnds(t *testing.T) {
 	for name, source := range map[string]string{
 		"called": "hang()", "awaited": "await hang()",
@@ -92,10 +92,10 @@ func (s *suite) testTimedCallEnds(t *testing.T) {
 	}
 }
 
-// testWorkBehindACall computes forever while a call is under way that never ends: work is charged,
-// no matter what else is waiting.
+// testWorkBehindACall computes forever while a call that never ends is under way. The work must be
+// charged, whatever else is waiting.
 //
-// In CPython 3.11, a try statement does not catch an interrupt of a loop at its beginning.
+// In CPython 3.11, a try statement does not catch an interrupt at the beginning of a loop.
 func (s *suite) testWorkBehindACall(t *testing.T) {
 	s.requireFeature(t, tiers.FeatureThreads)
 	s.requireFeature(t, tiers.FeatureProcesses)
@@ -132,7 +132,7 @@ func formatDecimal(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// testCancelCall ends the wait for a call from inside and from outside.
+// testCancelCall cancels the wait for a call from inside and from outside the sandbox.
 func (s *suite) testCancelCall(t *testing.T) {
 	t.Run("by asyncio.timeout", func(t *testing.T) {
 		if s.opt.PythonMinor != 0 && s.opt.PythonMinor < 11 {
@@ -171,7 +171,7 @@ except TimeoutError:
 				defer cancel()
 				select {
 				case <-host.hanging:
-				case <-ctx.Done(): // the snippet did not run
+				case <-ctx.Done(): // the snippet has not run
 				}
 			}()
 
@@ -194,7 +194,7 @@ func awaitArrival(t *testing.T, c <-chan struct{}, otherwise string) {
 	}
 }
 
-// testStale leaves a call unanswered at the end of a snippet: its answer must not reach the next
+// testStale leaves a call unanswered at the end of a snippet. The answer must not reach the next
 // snippet, and the host's function must be cancelled.
 func (s *suite) testStale(t *testing.T) {
 	if !s.info.Has(tiers.FeatureAsync) {

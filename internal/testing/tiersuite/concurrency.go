@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// testConcurrency runs host calls in all the ways in which programs run things at the same time.
-// The host answers none of them until all have arrived, so sequential calls fail.
+// testConcurrency runs host calls concurrently, in all the ways that programs do this. The host
+// answers no call until all of them have arrived, so sequential calls fail.
 func (s *suite) testConcurrency(t *testing.T) {
 	for _, c := range atOnce {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ rs = await asyncio.gather(*[meet(str(i), %d) for i in range(%d)])
 print(rs == [str(i) for i in range(%d)])`, n, n, n), "True\n")
 }
 
-// testBounded counts how many calls the host sees at the same time.
+// testBounded counts how many calls reach the host at the same time.
 func (s *suite) testBounded(t *testing.T) {
 	host := newHost()
 	cfg := host.config()

@@ -36,7 +36,7 @@ func (s *suite) testSmallContext(t *testing.T) {
 func makeTextInput(t *testing.T, name, b string) tiers.Input {
 	t.Helper()
 	text := bigtext.FromBytes(name, []byte(b))
-	t.Cleanup(func() { _ = text.Close() }) // nothing to lose: the text is a constant
+	t.Cleanup(func() { _ = text.Close() }) // cannot lose data: the text is a constant
 	return tiers.Input{Name: name, Text: text}
 }
 
@@ -65,7 +65,8 @@ func openInput(t *testing.T, path string) tiers.Input {
 	return tiers.Input{Name: path, Text: text}
 }
 
-// testSmallText provides a plain str: it has every method of str, and isinstance holds.
+// testSmallText checks that a small context is a plain str, with all methods of str, and that
+// isinstance is true.
 func (s *suite) testSmallText(t *testing.T) {
 	for name, row := range map[string]struct{ text, source, want string }{
 		"ASCII": {
@@ -179,7 +180,7 @@ func makeDirInput(t *testing.T, files map[string]string) tiers.Input {
 	return tiers.Input{Name: root, Dir: dir}
 }
 
-// testDirectory provides a mapping of relative paths to texts.
+// testDirectory checks a directory, which is a mapping of relative paths to texts.
 func (s *suite) testDirectory(t *testing.T) {
 	folder := makeDirInput(t, map[string]string{
 		"a.txt": "alpha\n", "sub/b.md": "# bêta\n", "sub/deep/c.json": `{"n": 3}`,
@@ -237,7 +238,7 @@ except TypeError:
 	})
 }
 
-// testOddNames provides file names that are not text, or that look like something else.
+// testOddNames checks file names that are not valid text, or look like something else.
 func (s *suite) testOddNames(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"bad\xff\xc3name", "a,b", "new\nline", "\uFFFD", "-c"} {
@@ -256,8 +257,7 @@ func (s *suite) testOddNames(t *testing.T) {
 		`True ['-c', 'a,b', 'bad\udcff\udcc3name', 'new\nline', '\ufffd']`+"\n")
 }
 
-// testForeignInputs provides a text and a directory that are not implemented by a package of this
-// module.
+// testForeignInputs checks a text and a directory that no package of this module implements.
 func (s *suite) testForeignInputs(t *testing.T) {
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{
 		{Name: "short", Text: strings.NewReader("one\ntwö\n")},
@@ -281,7 +281,7 @@ func (f folder) Open(name string) (fs.File, error) {
 	return fstest.MapFS{name: {Data: []byte(f[name])}}.Open(name)
 }
 
-// testContextToHost passes parts of a small context to a host call: plain strings.
+// testContextToHost passes parts of a small context, which are plain strings, to a host call.
 func (s *suite) testContextToHost(t *testing.T) {
 	cfg := newHost().config()
 	cfg.Inputs = []tiers.Input{makeTextInput(t, "small", "é small text")}
@@ -307,14 +307,14 @@ var lines = map[string]string{
 		"\x80lone continuation, caf\xe9 latin-1, ok 日本 \xf5\xf6\n\x00nul line\n",
 }
 
-// makeText returns a text made by writeText.
+// makeText returns a text from writeText.
 func makeText(seed string, size int) []byte {
 	var b bytes.Buffer
 	_ = writeText(&b, seed, size) // a buffer accepts everything
 	return b.Bytes()
 }
 
-// writeText repeats lines until they have at least size bytes, numbered so that no two are equal,
+// writeText repeats lines until they have at least size bytes, numbered so that all are different,
 // with a needle near the end.
 func writeText(w io.Writer, seed string, size int) error {
 	parts := strings.SplitAfter(seed, "\n")
@@ -333,8 +333,8 @@ func writeText(w io.Writer, seed string, size int) error {
 	return err
 }
 
-// testExtended adds inputs and functions to a session that has run, and restores it after a snippet
-// that has to be killed.
+// testExtended adds inputs and functions to a session that has run snippets, and restores the
+// session after a snippet that must be killed.
 func (s *suite) testExtended(t *testing.T) {
 	h := newHost()
 	box := s.open(t, tiers.Config{

@@ -44,7 +44,7 @@ func (s *suite) testInfoConstant(t *testing.T) {
 	}
 }
 
-// testBadConfig requests what no tier can provide: Open must fail and explain why.
+// testBadConfig opens sandboxes that no tier can provide. Open must fail and explain why.
 func (s *suite) testBadConfig(t *testing.T) {
 	text := makeTextInput(t, "t", "text")
 	both := text
@@ -273,7 +273,7 @@ func (s *suite) testOtherLanguage(t *testing.T) {
 	}
 }
 
-// testStreams passes writers in the job.
+// testStreams checks the writers of a job.
 func (s *suite) testStreams(t *testing.T) {
 	box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: 100}})
 	var out, errs bytes.Buffer
@@ -331,7 +331,7 @@ print('x' * 99)`).Usage
 	switch {
 	case u.Wall <= 0 || u.Active <= 0 || u.Active > u.Wall:
 		t.Errorf("wall %v, active %v", u.Wall, u.Active)
-	// on a busy machine, some of it may count as work
+	// on a busy machine, some of the wait may be counted as work
 	case u.HostWait < 150*time.Millisecond || u.Idle < 150*time.Millisecond:
 		t.Errorf("host wait %v, idle %v, want most of 300 ms and more each", u.HostWait, u.Idle)
 	case u.Active+u.HostWait+u.Idle > u.Wall+time.Millisecond:
@@ -346,7 +346,7 @@ print('x' * 99)`).Usage
 	}
 }
 
-// testConcurrent runs several sandboxes of the tier at once.
+// testConcurrent runs several sandboxes of the tier concurrently.
 func (s *suite) testConcurrent(t *testing.T) {
 	group, ctx := errgroup.WithContext(s.patientContext(t))
 	for i := range 8 {
@@ -385,7 +385,7 @@ func (s *suite) runSum(ctx context.Context, i int) (err error) {
 	return err
 }
 
-// testDeterministic runs the same snippets in two sandboxes that must not differ.
+// testDeterministic runs the same snippets in two sandboxes, whose results must be equal.
 func (s *suite) testDeterministic(t *testing.T) {
 	s.requireFeature(t, tiers.FeatureDeterminism)
 	snippets := []string{
@@ -416,7 +416,8 @@ print(time.time())`,
 	}
 }
 
-// testFiles requests a folder whose files come back: a tier provides one, or rejects the session.
+// testFiles requests a folder whose files are copied to the host. A tier must provide it, or reject
+// the session.
 func (s *suite) testFiles(t *testing.T) {
 	for name, cfg := range map[string]tiers.Config{
 		"out": {Out: true}, "mounts": {Mounts: []tiers.Mount{{Source: t.TempDir(), Target: "/data"}}},

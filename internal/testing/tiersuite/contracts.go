@@ -13,13 +13,13 @@ import (
 
 const contractDir = "testdata/contract"
 
-// updateContracts writes the output of a tier. No plain CPython has the runtime's models, so people
-// have reviewed this output.
+// updateContracts is a flag for writing the output of a tier. A plain CPython does not have the
+// runtime's models, so people review this output.
 var updateContracts = flag.Bool("update-contracts", false,
 	"write the golden files of the models that the runtime brings")
 
-// testContracts runs scripts over the types that schema= accepts and the look-alike of pydantic,
-// and moves the session between their snippets.
+// testContracts runs scripts that use the types that schema= accepts and the look-alike of
+// pydantic, and moves the session between their snippets.
 func (s *suite) testContracts(t *testing.T) {
 	skip.UnderRace(t)
 	if !s.info.Modules["rlm_models"] {

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// oneFails is a host whose map_llm answers yes to all items, but fails for the last of a list.
+// oneFails is a host whose map_llm answers yes to all items, but fails for the last item of a list.
 type oneFails struct{}
 
 func (oneFails) Call(_ context.Context, call tiers.Call) (tiers.Value, error) {
@@ -30,8 +30,8 @@ func (oneFails) Call(_ context.Context, call tiers.Call) (tiers.Value, error) {
 	return json.Marshal(answers)
 }
 
-// testCoverageMoves moves the values of map_llm(cover=True), which remain unreadable while one is
-// missing.
+// testCoverageMoves moves the values of map_llm(cover=True), which remain unreadable while one
+// answer is missing.
 func (s *suite) testCoverageMoves(t *testing.T) {
 	cfg := tiers.Config{
 		Host: oneFails{}, Functions: []tiers.Function{{Name: "map_llm"}, {Name: protocol.Lack}},

@@ -45,7 +45,7 @@ func runScript(t *testing.T, python, dir, name string) ran {
 	return ran{rename.Replace(stdout.String()), rename.Replace(stderr.String()), cmd.ProcessState.ExitCode()}
 }
 
-// compareGolden compares a text with a file, or writes the file.
+// compareGolden compares a string with a file, or writes the file.
 func compareGolden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
@@ -60,7 +60,7 @@ func compareGolden(t *testing.T, file, got string) {
 
 func TestLanguageOnCPython(t *testing.T) { testOnCPython(t, langDir) }
 
-// TestMovesOnCPython runs the snippets that move as one script.
+// TestMovesOnCPython runs the snippets of the tests of moves as one script.
 func TestMovesOnCPython(t *testing.T) { testOnCPython(t, moveDir) }
 
 func TestFilesOnCPython(t *testing.T) { testOnCPython(t, outDir) }
@@ -94,8 +94,8 @@ func TestTracebacksOnCPython(t *testing.T) {
 	}
 }
 
-// TestCasesAreDeterministic runs each script twice: string hashes differ between processes, which
-// reveals cases that depend on them.
+// TestCasesAreDeterministic runs each script twice. The hashes of strings differ between processes,
+// which reveals cases that depend on hashes.
 func TestCasesAreDeterministic(t *testing.T) {
 	python := skip.WithoutCPython(t)
 	for _, name := range listCases(t, langDir) {
@@ -107,7 +107,7 @@ func TestCasesAreDeterministic(t *testing.T) {
 	}
 }
 
-// TestCasesAreCases checks the folders: every script has its golden files and every golden file its
+// TestCasesAreCases checks that every script has its golden files, and every golden file its
 // script.
 func TestCasesAreCases(t *testing.T) {
 	for dir, suffixes := range map[string][]string{

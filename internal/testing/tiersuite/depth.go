@@ -98,8 +98,8 @@ async def f(n):
 await f(20000)`},
 }
 
-// testRecursion may end well, in an exception, at a limit, or in a crash of the interpreter that is
-// reported as such. The session continues.
+// testRecursion runs deep recursions. Each may succeed, or end in an exception, at a limit, or in a
+// reported crash of the interpreter. The session must continue.
 func (s *suite) testRecursion(t *testing.T) {
 	skip.UnderRace(t)
 	skip.Short(t, "it fills the stack in each way there is")
@@ -107,8 +107,8 @@ func (s *suite) testRecursion(t *testing.T) {
 	s.testEachExcess(t, l, deep, s.checkSurvival)
 }
 
-// testSurvival runs each snippet in a separate sandbox or, in a process that another tier attacks,
-// in the sandbox that has survived the previous snippets.
+// testSurvival runs each snippet in a separate sandbox. If another tier runs the attacks on the
+// same process, the snippet runs in the sandbox that survived the previous snippets.
 func (s *suite) testSurvival(t *testing.T, l tiers.Limits, rows []excess) {
 	if s.opt.KnownProcess {
 		s.runParallel(t) // in parallel with the other groups
@@ -126,8 +126,8 @@ func (s *suite) testSurvival(t *testing.T, l tiers.Limits, rows []excess) {
 	}
 }
 
-// checkSurvival runs a snippet and requires only that the session is alive and reports truthfully.
-// The snippet may end in any way.
+// checkSurvival runs a snippet and requires only that the session is alive and reports its state
+// correctly. The snippet may end in any way.
 func (s *suite) checkSurvival(t *testing.T, box *session, row excess) tiers.Result {
 	r := box.run(t, row.source)
 	t.Logf("%s %s", r.Status, r.Limit)
@@ -153,8 +153,8 @@ func (s *suite) testEnforced(t *testing.T) {
 	}
 }
 
-// testAgain exceeds limits many times in one session: each stop must leave the session as capable
-// as before.
+// testAgain exceeds limits many times in one session. After each stop, the session must work as
+// before.
 func (s *suite) testAgain(t *testing.T) {
 	box := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: s.opt.StopAfter, Memory: s.opt.Memory, Output: 1000}})
 	for _, source := range []string{

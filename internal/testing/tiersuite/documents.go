@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testDocuments checks the parts of documents, short and long, and of other texts.
+// testDocuments checks the parts of short and long documents, and of other texts.
 func (s *suite) testDocuments(t *testing.T) {
 	long := strings.Repeat("é ", 5<<20)
 	for name, filler := range map[string]string{"short": "é ", "long": long} {
@@ -37,7 +37,7 @@ func (s *suite) testDocuments(t *testing.T) {
 	box.mustPrint(t, "print(list(context.parts), context.parts.titles)", "['no document'] ['']\n")
 }
 
-// openPDF returns an input that seems to be a PDF of two pages. The second can be drawn.
+// openPDF returns an input that looks like a PDF of two pages, of which the second can be drawn.
 func openPDF(t *testing.T, filler string) tiers.Input {
 	t.Helper()
 	text := bigtext.FromBytes("report.pdf", []byte("PDF\none\n"+filler+"two\n"))
@@ -49,7 +49,7 @@ func openPDF(t *testing.T, filler string) tiers.Input {
 		const head = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x01\x00\x00\x00\x00\x0a"
 		return fmt.Appendf(nil, "its é\n"+head+"page %d at %d\xff", page, dpi), nil
 	})
-	t.Cleanup(func() { _ = text.Close() }) // nothing to lose: the text is a constant
+	t.Cleanup(func() { _ = text.Close() }) // cannot lose data: the text is a constant
 	return tiers.Input{Name: "report.pdf", Text: text}
 }
 
@@ -87,7 +87,7 @@ func (s *suite) testPages(t *testing.T) {
 	s.testMovedPage(t)
 }
 
-// testMovedPage checks that a page is one in another sandbox, too.
+// testMovedPage checks that a page that moves to another sandbox is still a page.
 func (s *suite) testMovedPage(t *testing.T) {
 	from := s.open(t, tiers.Config{Inputs: []tiers.Input{openPDF(t, "")}})
 	if _, moves := from.box.(tiers.Exporter); !moves {

@@ -47,8 +47,9 @@ func Egress(t *testing.T, tier Reaching) {
 	t.Run("BadHosts", s.testBadHosts)
 }
 
-// makeWorld knows allowed.example.com and other.example.com on one public address, which leads to
-// server, or to known by TLS, and inside.example.com on a private one.
+// makeWorld returns options with a small network. allowed.example.com and other.example.com have
+// one public address, which leads to server, or to known for TLS. inside.example.com has a private
+// address.
 func makeWorld(server, known string) egress.Options {
 	return egress.Options{
 		Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
@@ -114,13 +115,13 @@ except OSError as e:
 except OSError as e:
     print(type(e).__name__)`)
 
-	// no rule for the port, or no route
+	// There is no rule for the port, or no route.
 	if r.Stdout != "PermissionError\ngaierror\n" && r.Stdout != "OSError\ngaierror\n" {
 		t.Errorf("%q %+v", r.Stdout, r.Exception)
 	}
 }
 
-// testCredentials: a snippet makes requests by http, and never sees the header.
+// testCredentials checks that a snippet makes requests with http, and never receives the header.
 func (s *suite) testCredentials(t *testing.T) {
 	b := s.open(t, tiers.Config{Hosts: []string{"allowed.example.com:443"}})
 	r := b.run(t, fetch+"print(fetch('http://allowed.example.com/a'))\nprint(fetch('https://allowed.example.com/a'))")
@@ -130,7 +131,7 @@ func (s *suite) testCredentials(t *testing.T) {
 	}
 }
 
-// testEgressRestored: the session's next process has network access, too.
+// testEgressRestored checks that the session's next process also has network access.
 func (s *suite) testEgressRestored(t *testing.T) {
 	b := s.open(t, tiers.Config{Hosts: []string{"allowed.example.com:80"}})
 	b.run(t, fetch+"x = fetch('http://allowed.example.com/1')")
@@ -143,7 +144,7 @@ func (s *suite) testEgressRestored(t *testing.T) {
 	}
 }
 
-// testNoEgress: without a list, sockets are unavailable.
+// testNoEgress checks that sockets are unavailable without a list of hosts.
 func (s *suite) testNoEgress(t *testing.T) {
 	b := s.open(t, tiers.Config{})
 	r := b.run(t, "import socket\ntry:\n    socket.socket()\nexcept PermissionError:\n    print('no')")
@@ -152,7 +153,7 @@ func (s *suite) testNoEgress(t *testing.T) {
 	}
 }
 
-// testBadHosts expects each refused host to be named.
+// testBadHosts checks that the error for a refused host names the host.
 func (s *suite) testBadHosts(t *testing.T) {
 	for _, host := range []string{"example.com", "127.0.0.1:80", "*.example.com:443", "localhost:80"} {
 		if b, err := s.tier.Open(t.Context(), tiers.Config{Hosts: []string{host}}); err == nil ||

@@ -26,11 +26,12 @@ func TextExpressions(kind string, isHuge bool) []string {
 	return slices.DeleteFunc(textExpressions(number, kinds), func(e string) bool { return e == otherwiseShort })
 }
 
-// otherwiseShort differs from CPython over a short text: a slice of the whole is only an equal str.
+// otherwiseShort is an expression whose result over a short text differs from CPython, because a
+// slice of the whole text is only an equal str.
 const otherwiseShort = "t is t[:]"
 
-// otherwiseHuge differ from CPython over a huge text, as documented in docs/reference/context.md: a
-// short form, and the type of a list that does not fit.
+// otherwiseHuge are expressions whose results over a huge text differ from CPython, as documented
+// in docs/reference/context.md. They use a short form, and the type of a list that does not fit.
 var otherwiseHuge = []string{"hash(repr(t))", "hash(ascii(t))", "type(t.split()), type(t.splitlines())"}
 
 func textExpressions(kind, kinds int) []string {
@@ -39,6 +40,6 @@ func textExpressions(kind, kinds int) []string {
 		all = append(all, g.exprs...)
 	}
 	return slices.DeleteFunc(all, func(e string) bool {
-		return strings.Contains(e, "plain") // a copy of the text, which only one side has
+		return strings.Contains(e, "plain") // plain is a copy of the text, which only one side has
 	})
 }

@@ -15,8 +15,8 @@ type group struct {
 // expressions returns all groups. Regular expressions over megabytes are slow in the guest's own
 // re, so there are several groups of them.
 //
-// Expressions that take the guest seconds on megabytes are tried on only one kind of text, in turn:
-// kind is the number of the text's kind, out of kinds.
+// Expressions that take the guest seconds on megabytes are tried on only one kind of text, in turn.
+// kind is the number of the text's kind, and kinds is the number of kinds.
 func expressions(kind, kinds int) []group {
 	groups := []group{
 		{"Indexing", indexing()},
@@ -136,7 +136,8 @@ var stripping = []string{
 }
 
 // patterns are regular expressions whose first matches are compared. Some have an equivalent in
-// RE2, others do not: backreferences, lookaround, conditionals, possessive and atomic groups.
+// RE2. Others do not, such as backreferences, lookaround, conditionals, possessive and atomic
+// groups.
 var patterns = []string{
 	`NEEDLE`, `row \d+`, `\d{4}-\d\d-\d\d`, `(\w+)@(\w+)`, `id=(\w+)`, `(?P<k>\w+)=(?P<v>\d+)`,
 	`price \$(\d+)\.(\d+)`, `[A-Z]{3,}`, `\bfox\b`, `\bмир\b`, `\w+ё\w*`, `\b\w{12,}\b`, `[а-яё]+`,
@@ -161,7 +162,8 @@ var regexCalls = []string{
 	`list(re.finditer('(?P<a>NEE)(?P<b>x)?', t))`,
 }
 
-// regexBounds are values of pos and endpos for re, and what a match sees around them.
+// regexBounds are expressions that use pos and endpos of re, and patterns that depend on the
+// surrounding characters.
 var regexBounds = []string{
 	`re.compile('row').search(t, -5)`, `re.compile('row').search(t, 0, -5)`, `re.compile('e').findall(t, -5, -1)`,
 	`re.compile('').search(t, -5, -1)`, `re.compile('.').match(t, -3)`, `re.compile('row').search(t, None)`,
@@ -186,7 +188,7 @@ var regexBounds = []string{
 	`re.fullmatch('(?s).{5000}', t)`, `re.match('(?s)(?:.{100}){100}', t)`,
 }
 
-// regexReach are patterns with long matches or surroundings.
+// regexReach are patterns with long matches or long lookaround.
 var regexReach = []string{
 	`re.match('(?s).*line', t).end()`, `re.match('(?s).*?NEEDLE', t).end()`, `re.search('(?s).*?NEEDLE', t).end()`,
 	`re.match('(?s)(?=.*NEEDLE).', t)`, `re.search('(?s)(?=.*NEEDLE).', t)`, `re.match('(?s)(?!.*NEEDLE).', t)`,

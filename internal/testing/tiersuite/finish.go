@@ -304,7 +304,7 @@ FINAL({'n': int64()})`, final: `{"n":7}`}),
 	}),
 }
 
-// refusedFinals are invalid answers: the model sees an exception and may answer again.
+// refusedFinals are invalid answers. The snippet gets an exception, and may answer again.
 var refusedFinals = func() []scenario {
 	var all []scenario
 	for _, c := range []struct{ name, before, value, says string }{
@@ -411,8 +411,8 @@ finally:
 	}
 }
 
-// testOddFinals gives answers that JSON cannot represent: there must be an answer, it must be JSON,
-// and the session must continue.
+// testOddFinals gives answers that JSON cannot represent. There must be an answer in JSON, and the
+// session must continue.
 func (s *suite) testOddFinals(t *testing.T) {
 	box := s.open(t, emptyConfig())
 	for name, source := range map[string]string{

@@ -68,7 +68,7 @@ print(await asyncio.gather(*[meet(str(i)) for i in range(3)]))`, "['0', '1', '2'
 	}
 }
 
-// testForkRandom draws random numbers from copies of one state: they must differ.
+// testForkRandom draws random numbers in copies of one state. The numbers must differ.
 func (s *suite) testForkRandom(t *testing.T) {
 	box := s.open(t, emptyConfig())
 	box.mustRun(t, "import random, uuid, secrets\nrandom.random()")

@@ -11,7 +11,7 @@ for i in range(20000):
     t += i * i % 7
 print(t, sorted(str(i) for i in range(500))[:3], hash('text') != 0)`
 
-// testFuel tests that work is metered, repeatably, and bounded.
+// testFuel tests that work is measured repeatably, and bounded.
 func (s *suite) testFuel(t *testing.T) {
 	t.Run("is used", func(t *testing.T) {
 		box := s.open(t, emptyConfig())

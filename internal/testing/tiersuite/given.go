@@ -6,7 +6,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// given returns variables of the host.
+// given returns functions that provide variables of the host.
 func given(query string) []tiers.Function {
 	return []tiers.Function{
 		{Name: "query", Value: tiers.Value(query)},
@@ -15,8 +15,8 @@ func given(query string) []tiers.Function {
 	}
 }
 
-// testGiven provides variables to a session. Snippets may rebind their names; names that they did
-// not rebind follow the host.
+// testGiven provides variables to a session. Snippets may rebind their names; the other names have
+// the host's current values.
 func (s *suite) testGiven(t *testing.T) {
 	cfg := func() tiers.Config { return tiers.Config{Host: newHost(), Functions: given(`"first"`)} }
 	s.playScenarios(t, cfg, []scenario{

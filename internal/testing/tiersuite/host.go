@@ -16,10 +16,10 @@ import (
 )
 
 // rendezvous is how long calls that must be under way at the same time wait for one another. It is
-// long because it only elapses when the test fails.
+// long, because it elapses only if the test fails.
 const rendezvous = time.Minute
 
-// scripted is the host of the tests. It records its actions for checks after a snippet.
+// scripted is the host of the tests. It records its actions, which tests check after a snippet.
 type scripted struct {
 	mu    sync.Mutex
 	calls []tiers.Call
@@ -27,8 +27,8 @@ type scripted struct {
 	meetings  sync.Map // name -> *meeting
 	running   atomic.Int64
 	most      atomic.Int64  // the largest number of simultaneous calls of "crowd"
-	cancelled chan struct{} // closed when a call of "hang" saw its context end
-	hanging   chan struct{} // closed when a call of "hang" began
+	cancelled chan struct{} // closed when the context of a call of "hang" has ended
+	hanging   chan struct{} // closed when a call of "hang" begins
 }
 
 func newHost() *scripted {
@@ -100,13 +100,13 @@ func (h *scripted) echo(_ context.Context, call tiers.Call) (tiers.Value, error)
 	return json.Marshal(map[string]any{"args": call.Args, "named": call.Named})
 }
 
-// raw answers raw(s) with s itself as the JSON text of the value.
+// raw answers raw(s) with s itself as the JSON of the value.
 func (h *scripted) raw(_ context.Context, call tiers.Call) (tiers.Value, error) {
 	p, err := textArgument(call)
 	return tiers.Value(p), err
 }
 
-// seen answers seen(x) with the JSON text in which x arrived.
+// seen answers seen(x) with a string, the JSON in which x arrived.
 func (h *scripted) seen(_ context.Context, call tiers.Call) (tiers.Value, error) {
 	if len(call.Args) != 1 {
 		return nil, errors.New("seen takes one argument")
@@ -114,7 +114,7 @@ func (h *scripted) seen(_ context.Context, call tiers.Call) (tiers.Value, error)
 	return json.Marshal(string(call.Args[0]))
 }
 
-// fail answers fail(s) with an error that has the text s.
+// fail answers fail(s) with an error whose message is s.
 func (h *scripted) fail(_ context.Context, call tiers.Call) (tiers.Value, error) {
 	p, err := textArgument(call)
 	if err != nil {
@@ -172,7 +172,7 @@ func (h *scripted) crowd(ctx context.Context, _ tiers.Call) (tiers.Value, error)
 		}
 	}
 
-	// Long enough for others to arrive; nothing depends on whether they do.
+	// This is long enough for other calls to arrive, but nothing depends on whether they do.
 	return tiers.Value("null"), pause(ctx, 10*time.Millisecond)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testHostCalls tests calls one at a time: what crosses the wall, what does not, and the effect of
-// limits on calls.
+// testHostCalls tests single calls: which values cross the wall, which do not, and how limits
+// affect calls.
 func (s *suite) testHostCalls(t *testing.T) {
 	cfg := func() tiers.Config { return newHost().config() }
 	t.Run("Calls", func(t *testing.T) { s.playScenarios(t, cfg, calls) })
@@ -169,8 +169,8 @@ except Exception as e:
 	}},
 }
 
-// jsonValues are Python expressions with the JSON in which they arrive. Each must also come back
-// equal.
+// jsonValues are Python expressions with the JSON in which they arrive. Each must also return as an
+// equal value.
 var jsonValues = []struct{ name, source, want string }{
 	{"None", "None", "null"},
 	{"True", "True", "true"},
@@ -213,7 +213,7 @@ print(back == v, type(back) is type(v))`, "True True\n")
 		})
 	}
 
-	// Values that JSON cannot represent arrive in some form, and break nothing.
+	// Values that JSON cannot represent must arrive in some form, and must not break anything.
 	for name, source := range map[string]string{
 		"a tuple": "(1, 2)", "a set": "{1}", "bytes": "b'\\xff'", "NaN": "float('nan')", "infinity": "float('inf')",
 		"a lone surrogate": "'\\ud800x'", "int keys": "{1: 2}", "an object": "object()",
@@ -271,7 +271,7 @@ func makeList(values ...string) []tiers.Value {
 	return out
 }
 
-// mustJSON encodes a call; missing arguments or names are encoded alike, nil or not.
+// mustJSON encodes a call; nil and empty arguments or names are encoded in the same way.
 func mustJSON(t *testing.T, c tiers.Call) string {
 	t.Helper()
 	if len(c.Args) == 0 {
@@ -288,7 +288,7 @@ func mustJSON(t *testing.T, c tiers.Call) string {
 	return string(b)
 }
 
-// testNoModel calls a model in sessions without one.
+// testNoModel calls a model in sessions without a model.
 func (s *suite) testNoModel(t *testing.T) {
 	noFunctions := newHost().config()
 	noFunctions.Functions = nil

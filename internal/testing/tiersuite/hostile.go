@@ -15,7 +15,7 @@ import (
 )
 
 // testHostile runs snippets that try to escape or to break the runtime. Each may end in any way
-// that is a result: never in a broken tier, never in a session that misreports its state.
+// that is a result, but never in a broken tier or in a session that misreports its state.
 func (s *suite) testHostile(t *testing.T) {
 	t.Setenv("RLM_CANARY", canary) // for testSecrets
 	l := tiers.Limits{Wall: max(3*time.Second, 3*s.opt.StopAfter), Memory: 4 * s.opt.Memory}
@@ -46,8 +46,9 @@ func (s *suite) testHostile(t *testing.T) {
 	t.Run("Kill", s.testKill)
 }
 
-// amplified are requests of a few megabytes that would occupy hundreds on the host. Each ends in an
-// exception, and the session continues. internal/snippet/session measures their cost.
+// amplified are requests of a few megabytes that would occupy hundreds of megabytes on the host.
+// Each must end in an exception, and the session must continue. The tests of
+// internal/snippet/session measure the cost.
 var amplified = []scenario{{name: "requests that grow when decoded", steps: []step{{source: `import _rlm
 few, named = '[],' * 1_000_000 + '[]', '"":0,' * 1_000_000 + '"":0'
 kept = []
@@ -59,8 +60,8 @@ for request in ('v[' + few + ']', 'l{"left":[' + few + ']}', 'cecho\0[[' + few +
         kept.append(str(e)[:12])
 print(len(kept))`, out: "6\n"}, {source: "print(len(kept))", out: "6\n"}}}}
 
-// attack is a hostile snippet, with the harm that it does to a session of an unprotected CPython:
-// TestHarmOnCPython demonstrates it.
+// attack is a hostile snippet, with the harm that it does to a session of an unprotected CPython,
+// as TestHarmOnCPython demonstrates.
 type attack struct {
 	name, source string
 	harm         harm.Kind
@@ -69,7 +70,7 @@ type attack struct {
 // harmful are the attacks that do harm.
 var harmful = map[string][]attack{"Runtime": againstRuntime, "Interpreter": againstInterpreter, "Bombs": bombs}
 
-// againstRuntime attacks what the tier itself added to the guest.
+// againstRuntime are attacks on the code that the tier itself adds to the guest.
 var againstRuntime = []attack{
 	{"closing all descriptors", `import os
 for fd in range(10):
@@ -189,7 +190,8 @@ compile('1', 'x', 'eval')`, harm.Hangs},
 exec('x', D())`, harm.Kills},
 }
 
-// againstInterpreter attacks CPython itself; some of these kill a native one.
+// againstInterpreter are attacks on CPython itself; some of these snippets kill a native
+// interpreter.
 var againstInterpreter = []attack{
 	{"os._exit", "import os\nos._exit(3)", harm.Kills},
 	{"os.abort", "import os\nos.abort()", harm.Kills},
@@ -315,7 +317,7 @@ func (s *suite) testKill(t *testing.T) {
 	}
 }
 
-// canary is set in the environment of the test process; no snippet may see it.
+// canary is set in the environment of the test process. No snippet may be able to read it.
 const canary = "rlm-canary-5f1c"
 
 // testSecrets looks for traces of the host in the guest.

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// hostileStates are code that a state runs when it is read, as any pickle can.
+// hostileStates are pieces of code that a state runs when it is read, as any pickle can.
 var hostileStates = map[string]string{
 	"reads secrets": `import os, builtins
 builtins.stolen = [dict(os.environ)]
@@ -35,7 +35,7 @@ for pay in (lambda: __main__.pay(), lambda: _rlm.call("cpay\0[[],{}]")):
 }
 
 // testHostileStates reads states of hostile code in new sandboxes. The code of a state runs behind
-// the wall: it sees no secret, calls no host function, and the next sandbox works.
+// the wall. It must not find a secret or call a host function, and the next sandbox must work.
 func (s *suite) testHostileStates(t *testing.T) {
 	t.Setenv("RLM_CANARY", canary)
 	var calls atomic.Int64
@@ -75,7 +75,8 @@ func (s *suite) testHostileStates(t *testing.T) {
 	})
 }
 
-// readHostile moves a state, looks for effects of its code, and returns what that code found.
+// readHostile moves a state, looks for effects of the state's code, and returns any secret that the
+// code found.
 func (s *suite) readHostile(t *testing.T, from, to *session, damage func([]byte) []byte) (stolen string) {
 	t.Helper()
 	state, err := asExporter(t, from).Export(t.Context())

@@ -43,16 +43,16 @@ func (s *suite) testHugeContext(t *testing.T) {
 	t.Run("Changed", s.testChanged)
 }
 
-// compareScript evaluates expressions on the context and on an equal str, and prints those with
-// different outcomes. Exceptions are compared by class.
+// compareScript is code that evaluates expressions on the context and on an equal str, and prints
+// those with different outcomes. It compares exceptions by class.
 const compareScript = `import itertools, hashlib, sys
 plain = "".join(context[i:i + (1 << 20)] for i in range(0, context.size, 1 << 20))
 assert type(plain) is str
 assert hashlib.sha256(plain.encode("utf-8", "surrogateescape")).hexdigest() == %q, "the slices do not make up the text"
 ` + comparison
 
-// compareLazyScript does the same for a lazy text with low thresholds, so that a short text takes
-// every path in little time.
+// compareLazyScript is like compareScript, for a lazy text with low thresholds, so that a short
+// text quickly takes every code path.
 const compareLazyScript = `import asyncio, hashlib, sys
 inside = asyncio.run.__globals__["contexts"]
 inside._install()
@@ -131,7 +131,7 @@ func (s *suite) compare(t *testing.T, script string, size int) {
 	}
 }
 
-// testHandle tests features that a str lacks, or that differ from a str.
+// testHandle tests features that a str does not have, or that differ from those of a str.
 func (s *suite) testHandle(t *testing.T) {
 	data := makeText(lines["languages"], lazy)
 	in, _ := makeFileInput(t, data)
@@ -217,9 +217,9 @@ print(m.group(), p.findall(context), m.re is p or m.re == p)`, out: "NEEDLE ['NE
 	})
 }
 
-// testLongParts iterates over parts that are longer than a single read, and over one that is longer
-// than the longest str made implicitly. The separators overlap themselves, so the end of a part can
-// be determined only from its beginning.
+// testLongParts iterates over parts that are longer than a single read, and over a part that is
+// longer than the longest str that is made implicitly. The separators overlap themselves, so the
+// end of a part can be determined only from its beginning.
 func (s *suite) testLongParts(t *testing.T) {
 	skip.Short(t, "it splits a long text in each way there is")
 	in, _ := makeFileInput(t, []byte(strings.Repeat("a", 1_000_003)+"\r\n"+strings.Repeat("é b", 1_500_000)+"\n\n"+
@@ -241,8 +241,8 @@ for parts, want in (
 `, "True\nTrue True True True True True True ")
 }
 
-// testLibrary passes the handle to functions that normally accept a str or a file. It works, or the
-// exception explains what to do instead.
+// testLibrary passes the handle to functions that normally accept a str or a file. Each function
+// must work, or raise an exception that explains what to do instead.
 func (s *suite) testLibrary(t *testing.T) {
 	skip.Short(t, "it reads a long text in each way there is")
 	rows := "id,name,note\n" + strings.Repeat("1,Zoë,\"a, b\"\n", lazy/14)
@@ -331,8 +331,8 @@ func (s *suite) testChanged(t *testing.T) {
 	})
 }
 
-// testDisturbance requires a clear error, by exception or from Run, or an answer if nothing
-// relevant to it has changed. The process stays alive in any case.
+// testDisturbance requires a clear error, as an exception or from Run, or an answer if the change
+// does not affect it. The process must stay alive in any case.
 func (s *suite) testDisturbance(t *testing.T, disturb func(path string) error) {
 	in, path := makeFileInput(t, makeText(lines["ASCII"], lazy))
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}})

@@ -10,7 +10,7 @@ import (
 const (
 	kindsFile = "testdata/kinds.py"
 	kindMark  = "# === "
-	// oneVersion is the suffix of the name of a kind that can only move within one version of
+	// oneVersion is the suffix in the names of kinds that can move only within one version of
 	// Python.
 	oneVersion = ", within one version of Python"
 	kindsSince = 11 // the minor version of CPython 3 required by kinds.py
@@ -78,8 +78,8 @@ func (s *suite) testKinds(t *testing.T) {
 	MoveKinds(t, from.box, to.box, false)
 }
 
-// testLossesAreNamed moves what cannot move. Each loss is named, the rest of the containing value
-// arrives, and above 200 losses the report counts them by type.
+// testLossesAreNamed moves values that cannot move. The report must name each loss, or count the
+// losses by type if there are more than 200, and the rest of the containing value must arrive.
 func (s *suite) testLossesAreNamed(t *testing.T) {
 	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
 	from.mustRun(t, `import collections, hashlib, json

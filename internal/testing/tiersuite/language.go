@@ -49,7 +49,7 @@ func readFixture(t *testing.T, name string) string {
 // specifies.
 func (s *suite) testLanguage(t *testing.T) {
 	skip.UnderRace(t)
-	// The scripts print more than a model should read.
+	// The scripts print more than the default limit, which is meant for models.
 	cfg := func() tiers.Config { return tiers.Config{Limits: tiers.Limits{Output: 10 << 20}} }
 	names := listCases(t, langDir)
 	read := func(i int) (source, stdout string) {
@@ -70,8 +70,8 @@ func (s *suite) testLanguage(t *testing.T) {
 	})
 }
 
-// testTracebacks runs each script of testdata/raise and compares what CPython would
-// have written to stderr with the snippet's stderr and the traceback.
+// testTracebacks runs each script of testdata/raise and compares CPython's stderr with the
+// snippet's stderr and traceback.
 func (s *suite) testTracebacks(t *testing.T) {
 	skip.UnderRace(t)
 	names := listCases(t, raiseDir)
@@ -106,7 +106,7 @@ func (s *suite) testTracebacks(t *testing.T) {
 // snippets matches the names of snippets in tracebacks.
 var snippets = regexp.MustCompile(`<snippet \d+>`)
 
-// exitCodes are the codes of the scripts that exit instead of raising.
+// exitCodes are the codes of the scripts that exit instead of raising an exception.
 var exitCodes = map[string]int{"exit_message": 1, "exit_code": 3, "exit_none": 0, "exit_object": 1}
 
 // describeWrongEnding describes what is wrong with the ending of a script, or returns an empty
@@ -131,14 +131,14 @@ func describeWrongEnding(name string, r tiers.Result) string {
 
 var repeats = regexp.MustCompile(`Previous line repeated \d+ more times`)
 
-// hideDepth hides the depth of a recursion: a tier's own frames use up some of it. It also ignores
-// a final newline of a traceback.
+// hideDepth hides the depth of a recursion, because a tier's own frames use up a part of the depth.
+// It also removes the final newline of a traceback.
 func hideDepth(s string) string {
 	s = repeats.ReplaceAllString(s, "Previous line repeated N more times")
 	return strings.TrimSuffix(s, "\n")
 }
 
-// compare fails the test at the first line in which two texts differ.
+// compare fails the test at the first line in which two strings differ.
 func compare(t *testing.T, what, got, want string) {
 	t.Helper()
 	if got == want {

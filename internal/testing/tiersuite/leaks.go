@@ -15,10 +15,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testLeaks opens and closes sandboxes that end in all possible ways, and checks what is left of
-// them.
+// testLeaks opens and closes sandboxes that end in all possible ways, and checks that nothing
+// remains of them.
 func (s *suite) testLeaks(t *testing.T) {
-	s.churnSandboxes(t, 10) // afterwards a tier has everything that it keeps permanently
+	s.churnSandboxes(t, 10) // afterwards, a tier has opened everything that it keeps permanently
 	goroutines := goleak.IgnoreCurrent()
 	fds, maps := countDescriptors(t), countMappings(t)
 	s.churnSandboxes(t, s.opt.Sandboxes)
@@ -32,11 +32,12 @@ func (s *suite) testLeaks(t *testing.T) {
 		t.Errorf("goroutines are left: %v", err)
 	}
 	runtime.GC()
-	if after := countDescriptors(t); after > fds+s.opt.Sandboxes/3 { // as below
+	if after := countDescriptors(t); after > fds+s.opt.Sandboxes/3 { // a leak would be one or more per sandbox
 		t.Errorf("%d descriptors before, %d after", fds, after)
 	}
 
-	// A few mappings belong to the Go runtime itself; a leak would be one or more per sandbox.
+	// A few new mappings may belong to the Go runtime itself; a leak would add one or more per
+	// sandbox.
 	if after := countMappings(t); after > maps+s.opt.Sandboxes/3 {
 		t.Errorf("%d mappings before, %d after", maps, after)
 	}
@@ -63,8 +64,8 @@ func (s *suite) churnSandboxes(t *testing.T, n int) {
 	}
 }
 
-// runLifetime opens a sandbox, uses it and closes it. Some are forked, some are
-// cancelled.
+// runLifetime opens a sandbox, uses it and closes it. Depending on i, it forks the sandbox or
+// cancels the snippet.
 func (s *suite) runLifetime(ctx context.Context, source string, i int) (err error) {
 	cfg := newHost().config()
 	cfg.Limits = tiers.Limits{Wall: s.opt.StopAfter / 5, Memory: s.opt.Memory}

@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testLimits tests that a snippet that would never end, or use up everything, ends in a result that
-// names the limit, and that the session continues.
+// testLimits tests snippets that would never end, or would exhaust a resource. The result must name
+// the limit, and the session must continue.
 func (s *suite) testLimits(t *testing.T) {
 	t.Run("Endless", s.testEndless)
 	t.Run("Stubborn", s.testStubborn)
@@ -30,7 +30,8 @@ type excess struct{ name, source string }
 
 var timeLimits = []tiers.Limit{tiers.LimitWall, tiers.LimitActive}
 
-// testExcesses runs each snippet under limits that stop it. See stopped for the required outcome.
+// testExcesses runs each snippet under limits that stop it. The required outcome is described at
+// stopped.
 func (s *suite) testExcesses(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []excess,
 	also func(*testing.T, tiers.Result),
 ) {
@@ -52,7 +53,7 @@ func (s *suite) testExcesses(t *testing.T, l tiers.Limits, want []tiers.Limit, r
 	})
 }
 
-// testEndless runs snippets that can be interrupted, so nothing may be lost.
+// testEndless runs endless snippets that can be interrupted, so that nothing may be lost.
 func (s *suite) testEndless(t *testing.T) {
 	s.testExcesses(t, s.stopLimits(), timeLimits, []excess{
 		{"while True", "while True: pass"},
@@ -206,7 +207,7 @@ await asyncio.gather(*[asyncio.sleep(3600 + i) for i in range(100)])`},
 		if !s.info.Has(tiers.FeatureAsync) {
 			t.Skip("the tier has no async")
 		}
-		// Nothing can ever end this wait: a tier may report that immediately.
+		// Nothing can ever end this wait, which a tier may report immediately.
 		box := s.open(t, tiers.Config{Limits: s.stopLimits()})
 		r := box.run(t, "import asyncio\nawait asyncio.Event().wait()")
 		if r.Status != tiers.StatusLimit && r.Status != tiers.StatusRaised {
@@ -251,12 +252,12 @@ f()`},
 	{"itertools.tee", "import itertools\na, b = itertools.tee(itertools.count())\nfor _ in a: pass"},
 }
 
-// testMemory floods the memory. The floods must end in a limit or, since some allocations fail long
-// before it, in a plain MemoryError. Either way nothing breaks.
+// testMemory floods the memory. Each flood must end at the limit or, since some allocations fail
+// long before the limit, in a plain MemoryError. In both cases, the session must continue.
 func (s *suite) testMemory(t *testing.T) {
 	skip.UnderRace(t)
 	skip.Short(t, "it waits until each limit has fired")
-	for _, row := range floods { // each fragments the memory, so none shares a sandbox
+	for _, row := range floods { // each row fragments the memory, so it has its own sandbox
 		t.Run(row.name, func(t *testing.T) {
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
 			box.mustRun(t, harm.Marked)
@@ -290,7 +291,8 @@ func hasRaised(r tiers.Result, kinds ...string) bool {
 	return r.Status == tiers.StatusRaised && r.Exception != nil && slices.Contains(kinds, r.Exception.Type)
 }
 
-// testCaughtMemory must leave a session with all of its variables and most of its memory.
+// testCaughtMemory catches a MemoryError. The session must keep all of its variables and most of
+// its memory.
 func (s *suite) testCaughtMemory(t *testing.T) {
 	skip.UnderRace(t)
 	skip.Short(t, "it waits until each limit has fired")
@@ -316,8 +318,8 @@ print(caught)` // the handler still holds all of the memory
 	}
 }
 
-// testOutput floods stdout, which is kept up to the limit and counted beyond it; the snippet
-// continues.
+// testOutput floods stdout. The output must be kept up to the limit and counted beyond it, and the
+// snippet must continue.
 func (s *suite) testOutput(t *testing.T) {
 	const limit = 1000
 	box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit}})

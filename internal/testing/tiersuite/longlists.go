@@ -32,7 +32,7 @@ for k, use in enumerate(uses):
                 print("use", k, error)
 print(len(uses))`
 
-// answersAsList are uses for which a sequence suffices. They yield the same as the list.
+// answersAsList are uses for which a sequence is enough. Their results are the same as for a list.
 const answersAsList = `
 import collections, itertools, random
 x, y = lines[:2]
@@ -86,8 +86,8 @@ for change in (
 seen(lines[:2])
 FINAL({"all": len(context.splitlines()), "some": context.split("\n")[:1]})`
 
-// testLongLists: a list that would not fit into memory is a sequence. It leaves the sandbox as the
-// list, or as an error that explains what to do.
+// testLongLists checks that a list that would not fit into memory is a sequence. The sequence must
+// leave the sandbox as the list, or cause an error that explains what to do.
 func (s *suite) testLongLists(t *testing.T) {
 	skip.Short(t, "it makes lists of a million lines")
 	in, _ := makeFileInput(t, []byte(strings.Repeat("x234567\ny234567\n", 600_000)))

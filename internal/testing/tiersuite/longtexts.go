@@ -65,8 +65,8 @@ for text in context_0, context_1, context_2, context_3:
 		"True\n", formLength), 4))
 }
 
-// testReuse makes thousands of parts, some of which stay in use: these must not change, and the
-// others must not occupy memory permanently.
+// testReuse makes thousands of parts. The parts that stay in use must not change, and the others
+// must not occupy memory permanently.
 func (s *suite) testReuse(t *testing.T) {
 	in, _ := makeFileInput(t, makeForm("Ω"))
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{Memory: 256 << 20}})
@@ -95,7 +95,7 @@ func (s *suite) testRestoredText(t *testing.T) {
 	const look = "print(isinstance(context, str), context[-3:], len(half), half[-1], mine)"
 	const looked = "True 78\n 4500000 é 9000000\n"
 	for range 2 {
-		time.Sleep(200 * time.Millisecond) // enough for the tier to keep a copy again
+		time.Sleep(200 * time.Millisecond) // enough time for the tier to save a copy again
 		box.mustPrint(t, look, looked)
 		if r := box.run(t, "import ctypes\nctypes.string_at(0)"); r.Status != tiers.StatusCrashed || r.Lost == nil {
 			t.Fatal(describe(r))
@@ -104,8 +104,9 @@ func (s *suite) testRestoredText(t *testing.T) {
 	box.mustPrint(t, look, looked)
 }
 
-// testTextBeyondMemory reads a text from the disk that has more bytes than the session's processes
-// may use. The limit is as strict as before.
+// testTextBeyondMemory reads a text from the disk that is larger than the memory that the session's
+// processes may use. Reading it must not count
+// towards the limit, which must still apply to everything else.
 func (s *suite) testTextBeyondMemory(t *testing.T) {
 	const size, limit = 160 << 20, 40 << 20
 	line := "one line of the text, and the end of it\n"
@@ -124,7 +125,7 @@ func (s *suite) testTextBeyondMemory(t *testing.T) {
 	box.mustPrint(t, "print(isinstance(context, str), repr(context[-6:]))", `True 'of it\n'`+"\n")
 }
 
-// evict drops the files of texts with that size from the page cache.
+// evict drops the files of texts of the given size from the page cache.
 func evict(t *testing.T, size int64) {
 	t.Helper()
 	evicted := 0
@@ -160,8 +161,8 @@ func textFiles(t *testing.T) []string {
 	return all
 }
 
-// testTextFiles makes a snippet try to write to a text that another session reads, in every
-// possible way.
+// testTextFiles runs a snippet that tries, in every possible way, to write to a text that another
+// session reads.
 func (s *suite) testTextFiles(t *testing.T) {
 	in, _ := makeFileInput(t, makeForm("a"))
 	var boxes []*session

@@ -94,8 +94,8 @@ func moveTo(t *testing.T, from, to *session) tiers.Report {
 	return report
 }
 
-// testLeftBehind moves a value that cannot move: the report names it, using it raises an
-// explanation, and everything else arrives.
+// testLeftBehind moves a value that cannot move. The report must name the value, its use must raise
+// an exception with an explanation, and everything else must arrive.
 func (s *suite) testLeftBehind(t *testing.T) {
 	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
 	from.mustRun(t, `import math, threading
@@ -140,8 +140,8 @@ func asExporter(t *testing.T, b *session) tiers.Exporter {
 	return e
 }
 
-// testFailsThere moves a value that can be written but not read: only this value is lost, and
-// others that share parts continue to share them.
+// testFailsThere moves a value that can be written but not read. Only this value may be lost, and
+// other values that share parts must still share them.
 func (s *suite) testFailsThere(t *testing.T) {
 	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
 	from.mustRun(t, `class Once:
@@ -164,8 +164,8 @@ after = {'y': shared, 'words': ['a', 'b'], 'z': before}`)
 		"{'x': [1, 2]} {'y': [1, 2], 'words': ['a', 'b'], 'z': {'x': [1, 2]}} True\n")
 }
 
-// testNeverEnds moves variables that take forever to be written or to be read: they are left
-// behind, each after its own time limit, and the others arrive.
+// testNeverEnds moves variables that take forever to write or to read. Each must be left behind
+// after its own time limit, and the others must arrive.
 func (s *suite) testNeverEnds(t *testing.T) {
 	// a busy machine uses up part of a variable's time
 	cfg := tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}}
@@ -195,8 +195,8 @@ func (s *suite) testNeverEnds(t *testing.T) {
 	from.mustPrint(t, "print(type(here), after)", "<class '__main__.Here'> [[1]]\n")
 }
 
-// testInterruptedLate moves a variable whose time ends just after it has been copied. The following
-// steps must not be interrupted: a profiler makes the copying last until the time is over.
+// testInterruptedLate moves a variable whose time ends just after it has been copied, because a
+// profiler slows down the copying. The time limit must not interrupt the following steps.
 func (s *suite) testInterruptedLate(t *testing.T) {
 	cfg := tiers.Config{Limits: tiers.Limits{Wall: 2 * time.Second}}
 	from, to := s.open(t, cfg), s.open(t, cfg)
@@ -217,10 +217,10 @@ late, after = Late(), [1]`)
 	to.mustPrint(t, "print(type(late).__name__, after)", "Late [1]\n")
 }
 
-// testUnstoppable exports a variable in C code that ignores interrupts: the export fails, and the
-// session continues with everything that it had.
+// testUnstoppable exports a variable whose C code ignores interrupts. The export must fail, and the
+// session must continue without a loss.
 func (s *suite) testUnstoppable(t *testing.T) {
-	// The limit is also one for what follows, which may wait long for a busy machine.
+	// The limit also applies to the following steps, which may wait long on a busy machine.
 	from := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: 5 * time.Second}})
 	from.mustRun(t, `import collections, itertools
 class Bad:
@@ -236,7 +236,8 @@ kept, bad = [1], Bad()`)
 	to.mustPrint(t, "print(kept)", "[1]\n")
 }
 
-// testManyLeftBehind moves more lost values than a report names: it counts the rest by type.
+// testManyLeftBehind moves more values that are lost than a report names. The report must count the
+// rest by type.
 func (s *suite) testManyLeftBehind(t *testing.T) {
 	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
 	from.mustRun(t, `class Odd:
@@ -272,8 +273,8 @@ type exactExporter interface {
 	ExportExact(ctx context.Context) (tiers.State, error)
 }
 
-// testExactStates restores states with the tier's private addition. A damaged addition, or one of
-// another tier, is ignored, and the state is then the portable one.
+// testExactStates restores states with the tier's private addition. An addition that is damaged or
+// belongs to another tier must be ignored, so that only the portable state is restored.
 func (s *suite) testExactStates(t *testing.T) {
 	from := s.open(t, emptyConfig())
 	exporter, can := from.box.(exactExporter)

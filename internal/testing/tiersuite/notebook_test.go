@@ -30,8 +30,8 @@ const (
 // huge`.
 const hugeTexts = "RLM_HUGE_TEXTS"
 
-// textSizes returns the sizes of the texts to compare, in bytes: one that a guest receives
-// unchanged, one that is mapped, and the size of the demo.
+// textSizes returns the sizes of the texts to compare, in bytes. One text is received unchanged by
+// a guest, one is mapped, and one has the size of the demo.
 func textSizes(t *testing.T) map[string]int64 {
 	t.Helper()
 	sizes := map[string]int64{"1KB": 1 << 10}
@@ -47,8 +47,8 @@ func textSizes(t *testing.T) map[string]int64 {
 // cellRan is the output of one cell, and its failure: "ValueError: message".
 type cellRan [2]string
 
-// TestTheNotebook runs a session of the kind that models write, in tier wasm and in CPython, on
-// texts of each size. Each cell must print and raise the same.
+// TestTheNotebook runs a session like those that models write, in tier wasm and in CPython, on
+// texts of each size. Each cell must print and raise the same in both.
 func TestTheNotebook(t *testing.T) {
 	python, tier := skip.WithoutCPython(t), openWasm(t)
 	source, err := os.ReadFile(notebookCells)
@@ -117,7 +117,7 @@ func runCPython(ctx context.Context, python string, into any, args ...string) er
 	return nil
 }
 
-// openOver opens a sandbox with the text of a file as its context.
+// openOver opens a sandbox with a text file as its context.
 func openOver(t *testing.T, tier tiers.Tier, path string) tiers.Sandbox {
 	t.Helper()
 	text, err := bigtext.Open(path)

@@ -1,7 +1,8 @@
 package tiersuite
 
-// oddities are harmless in a plain session of CPython. A tier's own runtime must handle them
-// carefully: names and modules that it uses, objects that it inspects, code that it replaces.
+// oddities are snippets that are harmless in a plain session of CPython. A tier's own runtime must
+// handle them carefully, because they involve names and modules that it uses, objects that it
+// inspects, or code that it replaces.
 var oddities = []excess{
 	{"another encoding on stdout", `import sys
 try: sys.stdout.reconfigure(encoding='ascii', errors='strict')

@@ -54,7 +54,7 @@ func TestEveryOperation(t *testing.T) {
 					t.Fatal(err)
 				}
 
-				// Over 1 GiB, both take half an hour.
+				// Over 1 GiB, each side takes half an hour.
 				var want []string
 				cpython, ctx := errgroup.WithContext(t.Context())
 				cpython.Go(func() error {
@@ -91,7 +91,8 @@ func TestEveryOperation(t *testing.T) {
 // isTooLong lists the outcomes of operations whose result does not fit into the sandbox.
 var isTooLong = map[string]bool{"raises MemoryError": true, "raises OverflowError": true}
 
-// evaluate returns the outcomes of expressions over the context, several per snippet.
+// evaluate returns the outcomes of expressions over the context. Each snippet evaluates several
+// expressions.
 func evaluate(
 	t *testing.T, box tiers.Sandbox, script string, expressions []string, atOnce int,
 ) (outcomes []string) {

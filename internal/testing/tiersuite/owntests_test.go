@@ -20,9 +20,9 @@ import (
 // ownTests is the folder of the script that runs all of CPython's own tests.
 const ownTests = "../../../scripts/cpython-tests"
 
-// quickTests are modules of CPython's own tests that take few seconds, and do not depend on a
-// clock: syntax, objects, calls, numbers, text, collections, and some of the standard library. They
-// share a session.
+// quickTests are modules of CPython's own tests that take a few seconds, and do not depend on a
+// clock. They test syntax, objects, calls, numbers, strings, collections, and some of the standard
+// library, and share a session.
 var quickTests = strings.Fields(`
 	test_grammar test_patma test_exceptions test_generators test_coroutines test_contextlib
 	test_descr test_dataclasses test_weakref test_gc test_call test_builtin test_float
@@ -30,8 +30,8 @@ var quickTests = strings.Fields(`
 	test_functools test_textwrap test_marshal`)
 
 // TestCPythonsOwnTests runs quick modules of CPython's own tests in both engines of tier wasm, in
-// deterministic sessions. All failures must be expected, and the engines must agree in every
-// result, in fuel and in memory. scripts/cpython-tests.sh runs all modules.
+// deterministic sessions. All failures must be expected, and both engines must have the same
+// results, fuel and memory use. scripts/cpython-tests.sh runs all modules.
 func TestCPythonsOwnTests(t *testing.T) {
 	skip.Short(t, "it runs many modules of tests in both engines")
 	lib := skip.WithoutCPythonsSources(t)
@@ -63,7 +63,7 @@ func TestCPythonsOwnTests(t *testing.T) {
 
 // moduleRun is the result of a module of tests.
 type moduleRun struct {
-	report string // lines of tab-separated fields: see the driver
+	report string // lines of tab-separated fields; see the driver
 	fuel   uint64
 	memory int64
 }
@@ -109,7 +109,7 @@ func runOwnTests(t *testing.T, s *rlm.Session, module, driver string) moduleRun 
 	return moduleRun{report, r.Usage.Fuel, r.Usage.PeakMemory}
 }
 
-// expectedFailures are the tests that cannot pass, by module.
+// expectedFailures returns the tests that cannot pass, by module.
 func expectedFailures(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(ownTests, "expected.txt"))
@@ -126,7 +126,7 @@ func expectedFailures(t *testing.T) map[string][]string {
 }
 
 // compareFailures compares the failures in a report with the expected ones. A report without tests
-// is a failure, too.
+// is also a failure.
 func compareFailures(t *testing.T, report string, expected []string) {
 	t.Helper()
 	var failed []string

@@ -8,7 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// packagesFolder returns a folder of packages such as a session may have.
+// packagesFolder returns packages for a session: working ones, a broken one, and one that replaces
+// a module of the standard library.
 func packagesFolder() fstest.MapFS {
 	folder := fstest.MapFS{}
 	for name, text := range map[string]string{

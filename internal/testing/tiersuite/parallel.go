@@ -12,8 +12,8 @@ import (
 
 const (
 	stylesFile = "testdata/parallel.py"
-	// together is the number of calls that must be under way before the host answers any. With that
-	// many at a time, 64 calls of 50 ms take 0.2 s.
+	// together is the number of calls that must be under way before the host answers one. With so
+	// many concurrent calls, 64 calls of 50 ms take 0.2 s.
 	together = 16
 )
 
@@ -32,7 +32,7 @@ func ListStyles(t *testing.T) (prepare string, styles []Style) {
 }
 
 // Answering is a host that answers llm_query(p) with "re: " + p when the function returns. The
-// function gets the number of the snippet.
+// function's parameter is the number of the snippet.
 type Answering func(ctx context.Context, snippet int) error
 
 // Config returns the configuration of a session with this host.
@@ -40,7 +40,7 @@ func (a Answering) Config() tiers.Config {
 	return tiers.Config{Host: a, Functions: []tiers.Function{{Name: "llm_query"}}}
 }
 
-// Call waits for the function.
+// Call waits until the function returns, and answers.
 func (a Answering) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	prompt, err := textArgument(call)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a Answering) Call(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	return json.Marshal("re: " + prompt)
 }
 
-// CheckAnswers is appended to a style, and fails unless all answers are present.
+// CheckAnswers is Python code to append to a style. It fails unless all answers are present.
 const CheckAnswers = "\nassert sorted(answers) == sorted('re: ' + p for p in prompts), answers\n"
 
 // testParallel runs each style with a host that gives no answer until several calls have arrived.

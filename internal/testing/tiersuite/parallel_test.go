@@ -18,7 +18,7 @@ import (
 const (
 	parallelUpdate = "RLM_PARALLEL_UPDATE" // a run with this variable measures, and writes parallelDoc
 	parallelDoc    = "../../../docs/reference/parallel.md"
-	parallelBegin  = "## All styles\n" // the line of parallelDoc after which a test writes
+	parallelBegin  = "## All styles\n" // the line of parallelDoc after which the test writes
 	leastStyles    = 30
 )
 

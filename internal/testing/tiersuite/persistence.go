@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The functions in every session: those of the guest, those that only a host can answer, and those
-// named after an everyday word.
+// The names of the functions in every session: functions of the guest, functions that only a host
+// can answer, and functions whose names are everyday words.
 const (
 	guestNames = "FINAL FINAL_VAR SUBMIT SHOW_VARS"
 	hostNames  = "llm_query llm_query_batched llm_batch batch_llm_query llm_query_parallel llm_query_map " +
@@ -240,7 +240,7 @@ ValueError: bare`}},
 }
 
 // testReserved overwrites and deletes every name of the protocol, by every means available to a
-// snippet, and checks that the next snippet finds it again.
+// snippet, and checks that they exist again in the next snippet.
 func (s *suite) testReserved(t *testing.T) {
 	cfg := func() tiers.Config {
 		cfg := tiers.Config{
@@ -282,8 +282,8 @@ with contextlib.nullcontext(1) as context: pass`,
 	s.playScenarios(t, cfg, scenarios)
 }
 
-// testCommon rebinds the everyday words among the names, and those of functions that the host does
-// not offer: the bindings then persist.
+// testCommon rebinds the everyday words among the names, and the names of functions that the host
+// does not offer. These bindings must persist.
 func (s *suite) testCommon(t *testing.T) {
 	offered := func() tiers.Config {
 		cfg := newHost().config()

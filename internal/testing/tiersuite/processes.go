@@ -65,7 +65,8 @@ func (s *suite) testForkedProcess(t *testing.T) {
 	cfg := tiers.Config{
 		Host:   newHost(),
 		Inputs: []tiers.Input{makeTextInput(t, "short.txt", "a short one"), long, folder},
-		// A container gets little of a busy machine, and copies its process ten times.
+		// A container gets little processor time on a busy machine, and copies its process ten
+		// times.
 		Limits: tiers.Limits{Wall: s.opt.Patience},
 	}
 	const source = `import os

@@ -19,17 +19,17 @@ import (
 //
 //nolint:misspell // Python's names
 var asStr = []string{
-	// Identity.
+	// Identity
 	"isinstance(t, str)", "type(t).__mro__[-2:] == (str, object)", "hash(t)", "t == plain", "plain == t",
 	"t != plain", "t < 'z'", "t >= plain", "'' < t", "t in {plain}", "plain in {t}", "{t: 1}[plain]",
 	"sorted([t, 'b', ''], key=len)[1]", "max('a', t) == max('a', plain)", "bool(t)", "len(t)", "t is t[:]",
 	"operator.index(len(t))", "isinstance(t, collections.abc.Sequence)",
-	// Character by character.
+	// Single characters
 	"sum(c.isdigit() for c in t)", "sorted(collections.Counter(t).items())[:50]", "len(set(t))", "min(t), max(t)",
 	"''.join(reversed(t))[:40]", "list(t[-40:])", "next(iter(t))", "sum(map(ord, islice(t, 0, None, 1000)))",
 	"list(islice(zip(t, t[1:]), 5))", "list(enumerate(t[-10**6:]))[-1]", "any(c == 'N' for c in t)", "[*t[:9]]",
 	"t[::-1] == plain[::-1]", "t[::7] == plain[::7]", "tuple(islice(itertools.groupby(t), 3))[0][0]",
-	// Deriving new strings.
+	// New strings
 	"hash(t * 2)", "hash(t + 'x')", "hash('x' + t)", "hash(f'{t}!')", "hash('%s' % t)", "hash('{}'.format(t))",
 	"hash(t.upper())", "hash(t.lower())", "hash(t.title())", "hash(t.casefold())", "hash(t.swapcase())",
 	"hash(t.capitalize())", "hash(t.replace('e', 'E'))", "hash(t.translate({101: 'E', 110: None}))",
@@ -37,11 +37,11 @@ var asStr = []string{
 	"hash(''.join([t[:99], t]))", "hash(','.join(t[:2000]))", "hash(repr(t))", "hash(ascii(t))", "hash(format(t))",
 	"hash(t.encode('utf-8', 'surrogateescape'))", "hash(t.encode('utf-16', 'surrogatepass'))",
 	"hash(t.encode('ascii', 'replace'))", "len(bytearray(t, 'utf-8', 'replace'))",
-	// Questions about the whole.
+	// Properties of the whole string
 	"t.isascii()", "t.isprintable()", "t.isalpha()", "t.isspace()", "t.islower()", "t.isupper()",
 	"t.isidentifier()",
 	"t.isnumeric()", "t.istitle()",
-	// Splitting.
+	// Splitting
 	"hash(tuple(t.split()))", "hash(tuple(t.split('\\n')))", "hash(tuple(t.splitlines()))",
 	"hash(tuple(t.splitlines(True)))", "hash(tuple(t.rsplit(None, 3)))", "hash(tuple(t.rsplit('\\n')))",
 	"type(t.split()), type(t.splitlines())", "sorted(t.split())[:9]", "hash(t.strip())", "hash(t.strip('Sel'))",
@@ -49,7 +49,7 @@ var asStr = []string{
 	"hash(tuple(re.split(r'\\W+', t)))", "hash(tuple(re.findall(r'\\w+', t[:4 * 10**6])))",
 	"hash(re.sub(r'[aeiou]', '', t))", "sum(len(m.group()) for m in re.finditer(r'\\d', t[:10**6]))",
 	"re.match('.*', t).span()", "re.search('NEEDLE', t).string is t", "re.escape(t[:50])",
-	// The standard library.
+	// The standard library
 	"hash(json.dumps(t))", "hash(json.dumps({'a': [t]}, ensure_ascii=False))", "json.loads(json.dumps(t)) == plain",
 	"hash(unicodedata.normalize('NFD', t))", "unicodedata.is_normalized('NFC', t)",
 	"hashlib.sha256(t.encode('utf-8', 'surrogateescape')).hexdigest()", "zlib.crc32(t.encode('utf-8', 'replace'))",
@@ -66,12 +66,13 @@ var asStr = []string{
 	"struct.pack('4s', t[:4].encode())[:1]",
 	"str.count(t, 'e'), str.find(t, 'NEEDLE'), str.__len__(t)", "str.__contains__(t, 'NEEDLE')",
 	"print(t[:5], file=io.StringIO())", "t.format_map({}) if '{' in t else 0", "t.__sizeof__() >= len(t)",
-	// Exceptions.
+	// Exceptions
 	"t['a']", "t[len(t)]", "t + 5", "t < 5", "t.split('')", "t.index('no such text')", "t.join([1])", "int(t)",
 	"t.nosuch", "t[0].nosuch", "t.find(5)", "5 in t", "t.encode('ascii')", "chr(t)", "t * 'x'",
 }
 
-// realScript compares the outcomes of expressions on a part of the context and on a plain copy.
+// realScript is code that compares the outcomes of expressions on a part of the context and on a
+// plain copy.
 const realScript = `import ast, bisect, collections, collections.abc, copy, csv, difflib, fnmatch, functools, hashlib
 import html, io, itertools, operator, pickle, string, struct, sys, textwrap, unicodedata, urllib.parse, zlib
 
@@ -99,7 +100,7 @@ for expression in json.loads(%q) if isinstance(context, str) else ():
 print("different:", different)`
 
 // testRealStr compares a long context, and a part that shares its mapping, with a plain str of the
-// same characters. It does not apply to a tier in which a long context is not a str.
+// same characters. It does not run in a tier whose long contexts are not a str.
 func (s *suite) testRealStr(t *testing.T) {
 	skip.Short(t, "it compares each expression over many texts")
 	skip.UnderRace(t)
@@ -108,7 +109,7 @@ func (s *suite) testRealStr(t *testing.T) {
 			s.runParallel(t)
 			data := makeText(lines[name], lazy)
 			sum := sha256.Sum256(data)
-			var half []string // each expression is tried on half of the texts, which saves a minute
+			var half []string // each text tries half of the expressions, which saves a minute
 			for i := kind % 2; i < len(asStr); i += 2 {
 				half = append(half, asStr[i])
 			}
@@ -129,8 +130,8 @@ func (s *suite) testRealStr(t *testing.T) {
 	}
 }
 
-// endsScript uses the whole of each context and parts of it where CPython's C code expects the NUL
-// character that ends every str.
+// endsScript is code that uses each context, and parts of it, where CPython's C code expects the
+// NUL character that ends every str.
 const endsScript = `import binascii
 def outcome(use, text):
     try:

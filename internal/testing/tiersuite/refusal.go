@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// asRefusal returns err as a rejection, if the tier may reject snippets and this one never ran.
-// Anything else is judged as for every tier.
+// asRefusal returns err as a rejection, if the tier may reject snippets and this snippet never ran.
+// Any other error is treated as in every tier.
 func (s *suite) asRefusal(err error) *tiers.RejectedError {
 	var broken *tiers.BrokenError
 	var rejected *tiers.RejectedError
@@ -47,8 +47,8 @@ func (s *session) tryJob(ctx context.Context, t *testing.T, job tiers.Job) (tier
 	return r, err
 }
 
-// testMissing runs rejectable snippets that import a module that no tier has: only a snippet that
-// cannot do without it is rejected.
+// testMissing runs rejectable snippets that import a module that no tier has. The tier may reject
+// only a snippet that needs the module.
 func (s *suite) testMissing(t *testing.T) {
 	if s.opt.MinAccepted > 0 {
 		t.Skip("the tier rejects what it cannot run before it runs")
@@ -105,7 +105,8 @@ func (c *share) note(t *testing.T) {
 	})
 }
 
-// testAccepted fails the test if the tier has rejected so much that passing the suite means little.
+// testAccepted fails the test if the tier has rejected so many snippets that passing the suite
+// means little.
 func (s *suite) testAccepted(t *testing.T) {
 	c := &s.share
 	ran := len(c.tests) - c.skipped

@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestOnlyARejectionOfWhatNeverRanIsForgiven tries errors that Run may return.
+// TestOnlyARejectionOfWhatNeverRanIsForgiven checks asRefusal with errors that Run may return.
 func TestOnlyARejectionOfWhatNeverRanIsForgiven(t *testing.T) {
 	never := &tiers.RejectedError{Tier: "t", Effects: tiers.EffectsNeverRan}
 	for name, row := range map[string]struct {

@@ -14,7 +14,7 @@ import (
 
 const outDir = "testdata/out"
 
-// testResults tests the results that are not output: the value of the last expression, artefacts,
+// testResults tests the results other than output: the value of the last expression, artefacts, and
 // answers of bytes.
 func (s *suite) testResults(t *testing.T) {
 	t.Run("echo", s.testEcho)
@@ -43,7 +43,8 @@ func (s *suite) testEcho(t *testing.T) {
 	}
 }
 
-// shownSource defines a class whose instances have the representations that notebooks display.
+// shownSource is code that defines a class whose instances have the representations that notebooks
+// display.
 const shownSource = `class Shown:
     def __init__(self, **forms): self.__dict__.update(forms)
     def __repr__(self): return 'Shown()'
@@ -136,7 +137,7 @@ func (s *suite) testArtefactBounds(t *testing.T) {
 	}
 }
 
-// testOutFolder tests the folder whose files come back.
+// testOutFolder tests the folder whose files are copied to the host.
 func (s *suite) testOutFolder(t *testing.T) {
 	cfg := tiers.Config{Out: true}
 	for _, name := range listCases(t, outDir) {
@@ -238,8 +239,8 @@ func (s *suite) testFilesMove(t *testing.T, cfg tiers.Config) {
 	}
 }
 
-// testFilesElsewhere writes files where none is kept: a note says so, once for each file that is
-// still there when the snippet ends.
+// testFilesElsewhere writes files in places that are not kept. One note must name each file that
+// still exists when the snippet ends.
 func (s *suite) testFilesElsewhere(t *testing.T) {
 	s.requireFeature(t, tiers.FeatureFiles)
 	const flagged = " will be lost with the sandbox: write files to keep below /out with --out FOLDER\n"

@@ -15,10 +15,10 @@ type step struct {
 	source string
 	// out is the exact stdout.
 	out string
-	// says are texts that must occur anywhere in the snippet's output: stdout, stderr, the
+	// says are strings that must occur anywhere in the snippet's output: stdout, stderr, the
 	// exception's message or its traceback.
 	says []string
-	// hides are texts that must not occur there.
+	// hides are strings that must not occur there.
 	hides []string
 	// anyOut accepts any stdout.
 	anyOut bool
@@ -151,7 +151,7 @@ func quote(s string) string {
 	return strconv.Quote(excerpt(s))
 }
 
-// sameJSON compares JSON texts by value, and numbers by their digits.
+// sameJSON compares JSON strings by value, and numbers by their digits.
 func sameJSON(a, b string) bool {
 	x, errX := canonical(a)
 	y, errY := canonical(b)

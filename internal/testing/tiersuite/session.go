@@ -40,9 +40,8 @@ func (s *suite) open(t *testing.T, cfg tiers.Config) *session {
 	return &session{suite: s, box: box, brief: cfg.Limits.Wall > 0 && cfg.Limits.Wall < briefly}
 }
 
-// A snippet may have to wait longer for a processor than a brief limit lets it run. That is not the
-// tier's fault, so a snippet that must run to its end is then repeated; a faulty tier fails each
-// time.
+// A snippet may wait longer for a processor than a brief limit lets it run. Since that is not the
+// tier's fault, a snippet that must complete is repeated; a faulty tier fails each time.
 const (
 	briefly  = 10 * time.Second
 	mostRuns = 5
@@ -62,7 +61,7 @@ func (s *session) run(t *testing.T, source string) tiers.Result {
 	return r
 }
 
-// mustRun runs a snippet that must run to its end.
+// mustRun runs a snippet that must complete.
 func (s *session) mustRun(t *testing.T, source string) tiers.Result {
 	t.Helper()
 	r := s.run(t, source)
@@ -83,7 +82,7 @@ func (s *session) mustRun(t *testing.T, source string) tiers.Result {
 	return r
 }
 
-// mustPrint runs a snippet that must run to its end and print exactly want.
+// mustPrint runs a snippet that must complete and print exactly want.
 func (s *session) mustPrint(t *testing.T, source, want string) {
 	t.Helper()
 	if r := s.mustRun(t, source); r.Stdout != want {
@@ -100,8 +99,8 @@ func (s *session) checkAlive(t *testing.T) {
 	}
 }
 
-// checkHonest fails the test if a result misreports the session's state: the variable of snippet 1
-// must exist, or be reported as lost.
+// checkHonest fails the test if a result misreports the session's state: the variable of the first
+// snippet must exist, or be reported as lost.
 func (s *session) checkHonest(t *testing.T, after tiers.Result) {
 	t.Helper()
 	r := s.mustRun(t, "try:\n    print(kept == {'since': 'snippet 1'})\nexcept NameError:\n    print('gone')")
@@ -116,7 +115,7 @@ func (s *session) checkHonest(t *testing.T, after tiers.Result) {
 	}
 }
 
-// checkForm checks the invariants of every result.
+// checkForm checks the invariants of a result.
 func checkForm(t *testing.T, r tiers.Result) {
 	t.Helper()
 	excepted := r.Status == tiers.StatusRaised || r.Status == tiers.StatusExited || r.Status == tiers.StatusCrashed
@@ -167,7 +166,7 @@ func describe(r tiers.Result) string {
 	return b.String()
 }
 
-// excerpt keeps a message readable: some snippets are megabytes long.
+// excerpt shortens a string for a message, because some snippets are megabytes long.
 func excerpt(s string) string {
 	const most = 2000
 	if len(s) <= most {

@@ -79,8 +79,8 @@ print(repr(f()))`, out: "'\\n  two\\nnone\\n    '\n"}),
 	}},
 }
 
-// testSourceBytes runs snippets that are not UTF-8. They are refused by an exception, as in
-// CPython, or read somehow; they break nothing.
+// testSourceBytes runs snippets that are not UTF-8. A tier may refuse them with an exception, as
+// CPython does, or read them somehow, but nothing may break.
 func (s *suite) testSourceBytes(t *testing.T) {
 	for name, source := range map[string]string{
 		"an invalid byte in a string":  "print('\xff')",
@@ -115,7 +115,7 @@ func allBytes() string {
 	return string(b)
 }
 
-// testHugeSource runs snippets of megabytes.
+// testHugeSource runs snippets that are megabytes long.
 func (s *suite) testHugeSource(t *testing.T) {
 	skip.UnderRace(t)
 	skip.Short(t, "it compiles megabytes")

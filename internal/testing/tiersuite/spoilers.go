@@ -8,9 +8,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// spoilers are snippets after which a careless tier could not save any variable of the session: odd
-// names in all places, and objects that misbehave when inspected. The name of the loss, if there is
-// one, contains names.
+// spoilers are snippets after which a careless tier could not save any variable of the session.
+// They have odd names in all places, and objects that misbehave when inspected. If there is a loss,
+// its name contains names.
 var spoilers = []struct{ name, source, use, names string }{
 	{"a name with a lone surrogate", `globals()["\ud800"] = [work]`, `globals()["\ud800"][0] is work`, ""},
 	{
@@ -134,8 +134,8 @@ const evil = `class Evil:
     __ne__ = __eq__
 `
 
-// testSpoilers moves sessions after such snippets. All other variables arrive, and a snippet's own
-// values arrive or are named.
+// testSpoilers moves sessions after such snippets. All other variables must arrive, and the
+// snippet's own values must arrive or be named.
 func (s *suite) testSpoilers(t *testing.T) {
 	for _, c := range spoilers {
 		t.Run(c.name, func(t *testing.T) {
@@ -184,7 +184,8 @@ func checkSpoiler(t *testing.T, to *session, use, names string, report tiers.Rep
 	}
 }
 
-// testOddNamesAreShown lists variables with names that are not UTF-8: the host can tell them apart.
+// testOddNamesAreShown lists variables whose names are not UTF-8, and checks that the host can
+// distinguish them.
 func (s *suite) testOddNamesAreShown(t *testing.T) {
 	box := s.open(t, emptyConfig())
 	r := box.mustRun(t, `globals().update({"\ud800": 1, "\udc80": 2, 5: 3, "plain": 4})`)

@@ -23,7 +23,7 @@ const (
 	statesFile   = "testdata/states.py"
 	statesUpdate = "RLM_STATES_UPDATE" // a run with this variable writes statesDoc
 	statesDoc    = "../../../docs/generated/moves.md"
-	statesBegin  = "## Kinds by class\n" // the line of statesDoc after which a test writes
+	statesBegin  = "## Kinds by class\n" // the line of statesDoc after which the test writes
 	leastStates  = 300
 	statesPython = "/usr/bin/python3" // tier local's Python in the documented journey
 )
@@ -41,13 +41,13 @@ type state struct {
 	names                  []string // names under which a report may also list its loss
 }
 
-// The classes of kinds that need a tier with processes, and a tier with packages as well.
+// The classes of kinds that need a tier with processes, or a tier with processes and packages.
 const (
 	ofProcesses = "processes"
 	ofPackages  = "packages"
 )
 
-// The endings of a kind after a move, from best to worst.
+// The possible endings of a kind after a move, from best to worst.
 const (
 	same   = "same"
 	named  = "named"
@@ -151,7 +151,7 @@ func mustRun(t *testing.T, box tiers.Sandbox, name, source string) string {
 	return r.Stdout
 }
 
-// ending describes how a kind of state ended, and why.
+// ending describes the result of moving a kind of state, and the reason.
 type ending struct{ verdict, reason string }
 
 // moveStates creates the kinds in the first tier, moves them on to each other tier, and returns the
@@ -161,9 +161,9 @@ func moveStates(t *testing.T, kinds []state, journey ...tiers.Tier) map[string]e
 	from, made := openBox(t, journey[0]), 0
 	endings := map[string]ending{}
 	for i, tier := range journey[1:] {
-		// kinds that need processes come last, in the first tier with processes
+		// Kinds that need processes are created last, in the first tier with processes.
 		for ; made < len(kinds) && (i > 0 || !needsProcesses(kinds[made])); made++ {
-			mustRun(t, from, kinds[made].name, kinds[made].make+"\npass") // otherwise _ would hold its value, too
+			mustRun(t, from, kinds[made].name, kinds[made].make+"\npass") // without pass, _ would also have the value
 		}
 
 		to := openBox(t, tier)
@@ -172,7 +172,7 @@ func moveStates(t *testing.T, kinds []state, journey ...tiers.Tier) map[string]e
 		before, after := useStates(t, from, kinds[:made]), useStates(t, to, kinds[:made])
 		for _, kind := range kinds[:made] {
 			if endings[kind.number].verdict == named {
-				continue // it is gone, and was named
+				continue // the kind was lost, and the report named it
 			}
 			e := judge(kind, left, before[kind.number], after[kind.number])
 			endings[kind.number] = e
@@ -233,8 +233,8 @@ func moveOn(t *testing.T, from, to tiers.Sandbox) []tiers.Left {
 	return report.Left
 }
 
-// user shows how all kinds behave. It leaves nothing in the namespace, and no source in the session
-// that mentions what the kinds do.
+// user is code that shows how all kinds behave. It leaves nothing in the namespace, and keeps the
+// source of the kinds out of the session.
 const user = `
 import sys
 namespace, found = sys.modules['__main__'].__dict__, []
@@ -250,7 +250,7 @@ for kind in uses.split('\x1e'):
 sys.stdout.write('\x1e'.join(found))
 `
 
-// useStates returns the behaviour that the use of each kind shows, by its number.
+// useStates returns the behaviour of each kind, by the kind's number.
 func useStates(t *testing.T, box tiers.Sandbox, kinds []state) map[string]string {
 	t.Helper()
 	uses := make([]string, len(kinds))
@@ -274,7 +274,7 @@ func useStates(t *testing.T, box tiers.Sandbox, kinds []state) map[string]string
 	return behaviour
 }
 
-// sample returns each nth kind.
+// sample returns every nth kind.
 func sample(kinds []state, n int) []state {
 	var chosen []state
 	for i := 0; i < len(kinds); i += n {
@@ -309,7 +309,7 @@ func settleStates(t *testing.T, kinds []state, endings map[string]ending, journe
 	}
 }
 
-// describeJourney names the versions of Python with which the tables are generated.
+// describeJourney returns the versions of Python for which the tables are generated.
 func describeJourney(t *testing.T, journey []tiers.Tier) string {
 	t.Helper()
 	var stops []string
@@ -320,7 +320,7 @@ func describeJourney(t *testing.T, journey []tiers.Tier) string {
 	return "\nMade by a move through\n" + strings.Join(stops, ",\n") + ".\n"
 }
 
-// renderStates returns the tables: counts by class, losses with their reasons, all kinds.
+// renderStates returns the tables: counts by class, losses with their reasons, and all kinds.
 func renderStates(kinds []state, endings map[string]ending) string {
 	var classes []string
 	counts := map[string]int{} // by class and verdict, and for all classes

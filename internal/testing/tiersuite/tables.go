@@ -26,7 +26,7 @@ func (s *suite) testTables(t *testing.T) {
 	t.Run("Described", s.testDescribedTables)
 }
 
-// tableScript compares the rows of the texts named .csv and .jsonl.
+// tableScript is code that compares the rows of the texts whose names end in .csv and .jsonl.
 const tableScript = `
 import csv, io, itertools, json
 def outcome(make):
@@ -165,8 +165,8 @@ print(sum(row["x"] for row in context_1.json_lines() if "x" in row) > 1000)`,
 		"True\nTrue\n{'ID': '1', 'NAME': 'Zoë', 'NOTE': 'two\\nlines'} 3 True\nTrue\n")
 }
 
-// testLoopsOverJSONLines calls json.loads for the lines of a text, which the host then decodes
-// ahead. With any other argument, json.loads is CPython's own.
+// testLoopsOverJSONLines calls json.loads for the lines of a text, which the host then decodes in
+// advance. For any other argument, CPython's own json.loads must run.
 func (s *suite) testLoopsOverJSONLines(t *testing.T) {
 	skip.Short(t, "it reads long texts again and again")
 	r := rand.New(rand.NewPCG(7, 8))
@@ -208,7 +208,7 @@ for line in context_1.lines():
 print(json.loads(line)["id"], n > 100_000)`, "1 True\n")
 }
 
-// testLayouts determines the table layouts of texts.
+// testLayouts checks the layouts that are determined for texts with tables.
 func (s *suite) testLayouts(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, prints string }{
 		"comma":     {"a.csv", "a,b\n1,2\n\n3\n", "['a', 'b'] [{'a': '1', 'b': '2'}, {'a': '3', 'b': None}]"},
@@ -255,7 +255,7 @@ func (s *suite) testTablesRefused(t *testing.T) {
 		"['in line 1 of prose.txt; json_lines(errors=\"skip\") leaves such lines out']\n")
 }
 
-// testTablesOfFiles reads tables that the host makes from a file: from bytes, and from a document.
+// testTablesOfFiles reads tables that the host makes from bytes and from a document.
 func (s *suite) testTablesOfFiles(t *testing.T) {
 	for _, isBinary := range []bool{true, false} {
 		text := bigtext.FromBytes("book", []byte("not its rows"))
@@ -288,7 +288,7 @@ func (s *suite) testTablesOfFiles(t *testing.T) {
 	}
 }
 
-// testDescribedTables describes the columns of tables.
+// testDescribedTables checks the descriptions of tables' columns.
 func (s *suite) testDescribedTables(t *testing.T) {
 	var long strings.Builder
 	long.WriteString("n,half\n")

@@ -1,19 +1,19 @@
 // Package tiersuite is the Python suite that every tier must pass. Package tiers/tiertest is its
-// public face.
+// public interface.
 //
 // The language is tested in the language itself: testdata/lang contains a script for each feature
 // and, next to it, the output of CPython 3.13 for the script. testdata/raise does the same for
-// scripts that end with an exception, and for the traceback. The package's own test runs all of
-// them on CPython, so the golden files cannot drift from it; `go test ./internal/testing/tiersuite
-// -update` writes them again.
+// scripts that end with an exception, and for the traceback. The package's own test runs all
+// scripts on CPython, so the golden files always agree with CPython; `go test
+// ./internal/testing/tiersuite -update` writes them again.
 //
-// Limits, host calls, state over several snippets and attacks do not fit into a script. They are Go
-// tables, one file per subject; a row is a snippet with its required outcome. After every row that
-// may damage a session, the suite checks that the session still runs and that it reported its
-// losses truthfully.
+// Limits, host calls, state over several snippets and attacks do not fit into a script. Their tests
+// are Go tables, one file per subject, and a row is a snippet with its required outcome. After
+// every row that may damage a session, the suite checks that the session still works and has
+// reported its losses correctly.
 //
 // A group of cases is skipped if it needs a feature that the tier's Info does not list. A tier that
-// runs only a part of Python sets [Options.MinAccepted]; a rejected snippet then skips its test,
+// runs only a part of Python sets [Options.MinAccepted]. A rejected snippet then skips its test,
 // and the suite counts the tests that ran.
 package tiersuite
 
@@ -30,8 +30,8 @@ import (
 
 // Options describe what a tier's Info does not. The zero value runs everything.
 type Options struct {
-	// Patience bounds a single snippet, far above what any needs; a snippet that takes longer fails
-	// its case rather than the whole test. Zero means five minutes.
+	// Patience bounds the time of a single snippet, far above the time that any snippet needs. A
+	// snippet that takes longer fails its case, but not the whole test. Zero means five minutes.
 	Patience time.Duration
 	// StopAfter is the wall limit of endless snippets. Zero means 300 milliseconds; a tier with
 	// slow snippets needs more.
@@ -41,33 +41,34 @@ type Options struct {
 	Memory int64
 	// Sandboxes is the number of sandboxes that the leak check opens. Zero means 50.
 	Sandboxes int
-	// MinAccepted is for a tier that runs only a part of Python: a test is skipped if the tier
-	// rejects its snippet, and at least MinAccepted tests must run. Zero means that the tier runs
+	// MinAccepted is for a tier that runs only a part of Python. A test is skipped if the tier
+	// rejects its snippet, but at least MinAccepted tests must run. Zero means that the tier runs
 	// all of Python, and any rejection fails.
 	MinAccepted int
 	// PythonMinor is the minor version of a CPython 3 other than 3.13, the version of the golden
-	// files. If set, only the groups run that do not depend on the version, without the rows that
-	// need a later one. Zero means 3.13.
+	// files. If it is set, the suite runs only the groups that do not depend on the version,
+	// without the rows that need a later version. Zero means 3.13.
 	PythonMinor int
 
-	// Parallel runs the tests of a group in parallel, as many as the test binary allows: most wait
-	// for a limit or for a process. By default they run one after another.
+	// Parallel runs the tests of a group in parallel, as many as the test binary allows, because
+	// most of them wait for a limit or for a process. By default, they run one after another.
 	Parallel bool
-	// ShareSandboxes runs cases that leave a sandbox intact in the same one. It is for tiers with
-	// slow sandboxes. A case that fails there runs again in its own sandbox, and that run decides.
+	// ShareSandboxes runs cases that leave a sandbox intact in a common sandbox. It is for tiers
+	// with slow sandboxes. A case that fails there runs again in its own sandbox, and that run
+	// decides.
 	ShareSandboxes bool
 	// KnownGuest skips contexts of some GiB, long tables, and some thousand expressions over long
-	// contexts, with hundreds of thousands of requests: they are compared in another tier whose guest
-	// has the same source.
+	// contexts, with hundreds of thousands of requests. Another tier, whose guest has the same
+	// source, runs these comparisons.
 	KnownGuest bool
-	// KnownProcess runs one in three of the attacks and of the snippets that exceed a limit. It lets
-	// attacks that lose nothing share a sandbox, and leaves later cases in the state that the attacks
-	// left. It skips sources of megabytes, comparisons of long contexts that are a str, and values
-	// that spoil a move. Another tier or engine runs the same process, with a separate sandbox for
-	// each attack.
+	// KnownProcess runs one in three of the attacks and of the snippets that exceed a limit. It
+	// lets attacks that lose nothing share a sandbox, and leaves later cases in the state that the
+	// attacks left. It skips sources that are megabytes long, comparisons of long contexts that are
+	// a str, and values that spoil a move. Another tier or engine runs the same process, with a
+	// separate sandbox for each attack.
 	KnownProcess bool
-	// Groups, if set, are the only groups to run: the tier is another one behind a wall, which
-	// passes all of them.
+	// Groups, if set, are the only groups to run. They are for a tier that is another tier behind a
+	// wall, if that other tier passes all groups.
 	Groups []string
 }
 
@@ -95,7 +96,7 @@ type suite struct {
 	opt  Options
 
 	share share
-	apart sync.Map // names of the tests that run in parallel with others
+	apart sync.Map // the names of the tests that run in parallel with others
 }
 
 func newSuite(tier tiers.Tier, opt Options) *suite {
@@ -108,7 +109,7 @@ func newSuite(tier tiers.Tier, opt Options) *suite {
 // anyPython are the groups that run alike on every CPython 3.
 var anyPython = []string{"Contract", "Persistence", "HostCalls", "Async", "Move"}
 
-// Run runs the whole suite against a tier.
+// Run runs the whole suite on a tier.
 func Run(t *testing.T, tier tiers.Tier, opt Options) {
 	s := newSuite(tier, opt)
 	s.requireUsable(t)
@@ -167,8 +168,8 @@ func (s *suite) requireFeature(t *testing.T, f tiers.Feature) {
 	}
 }
 
-// runBeside runs a test in parallel with others of its group, if the tier's options allow it. Each
-// test must have its own sandboxes, so it is called before the first is opened.
+// runBeside runs a test in parallel with others of its group, if the tier's options allow it. Such
+// a test must have its own sandboxes, so runBeside is called before the first sandbox is opened.
 func (s *suite) runBeside(t *testing.T) {
 	if s.opt.Parallel {
 		s.runParallel(t)
@@ -182,7 +183,7 @@ func (s *suite) runParallel(t *testing.T) {
 	}
 }
 
-// requireUsable ends the test early, and once, if the tier cannot work here.
+// requireUsable ends the test early, with a single message, if the tier cannot work here.
 func (s *suite) requireUsable(t *testing.T) {
 	t.Helper()
 	if s.info.Name == "" {

@@ -7,11 +7,11 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Cases that leave a sandbox intact share the sandbox of a tier that starts slowly: see
-// Options.ShareSandboxes. This proves as much, because a case that fails there is tried once more
-// in a separate sandbox, and that decides.
+// In a tier that starts slowly, cases that leave a sandbox intact share a sandbox; see
+// Options.ShareSandboxes. This proves as much, because a case that fails there runs again in a
+// separate sandbox, and that run decides.
 
-// remember records the names of the namespace; tidy deletes later ones.
+// remember is code that records the names in the namespace; tidy deletes later names.
 const (
 	remember = "__import__('sys').modules['_before'] = set(globals())"
 	tidy     = "(lambda g, keep: [g.pop(n) for n in list(g) if n not in keep])" +
@@ -69,8 +69,8 @@ func (s *suite) testEach(t *testing.T, cfg func() tiers.Config, names []string, 
 	}
 }
 
-// testEachExcess runs a test for each row, in a separate sandbox or, if the tier's options allow
-// it, in that of the previous row, provided that it lost nothing.
+// testEachExcess runs a test for each row, in a separate sandbox. If the tier's options allow it,
+// the test uses the sandbox of the previous row, provided that the row lost nothing.
 func (s *suite) testEachExcess(t *testing.T, l tiers.Limits, rows []excess,
 	test func(t *testing.T, box *session, row excess) tiers.Result,
 ) {
@@ -85,7 +85,7 @@ func (s *suite) testEachExcess(t *testing.T, l tiers.Limits, rows []excess,
 	if !s.opt.ShareSandboxes {
 		for _, row := range rows {
 			t.Run(row.name, func(t *testing.T) {
-				if l.Wall == 0 { // otherwise others would use up its time
+				if l.Wall == 0 { // otherwise, the other tests would use up its time
 					s.runParallel(t)
 				}
 				test(t, open(t), row)

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// testForgery prints, raises and returns texts that look like the runtime's own messages.
+// testForgery prints, raises and returns strings that look like the runtime's own messages.
 func (s *suite) testForgery(t *testing.T) {
 	cfg := func() tiers.Config { return newHost().config() }
 	s.playScenarios(t, cfg, []scenario{
@@ -67,8 +67,8 @@ raise MemoryError('fake')`, raises: "MemoryError"}}},
 	})
 }
 
-// wireScript sends requests to the runtime's private module as a snippet could send them: to each
-// of its functions, as bytes, as str and in odd types.
+// wireScript is code that sends requests to the runtime's private module, as a snippet could. It
+// calls each function with bytes, with a str and with odd types.
 const wireScript = `import sys
 try:
     import _rlm
@@ -83,7 +83,7 @@ functions = [f for f in vars(_rlm).values() if callable(f)] if _rlm else []
 %s
 print('survived')`
 
-// testWire sends garbage to the private module: each request must result in an answer, an exception
+// testWire sends garbage to the private module. Each request must result in an answer, an exception
 // or the end of the snippet.
 func (s *suite) testWire(t *testing.T) {
 	rows := map[string]string{
@@ -124,7 +124,7 @@ func (s *suite) testWire(t *testing.T) {
 		}
 		b[0] = ops[rng.IntN(len(ops))]
 		if b[0] == 'w' || b[0] == 'z' {
-			b[0] = 't' // a successful wait would take its time
+			b[0] = 't' // a request that succeeds in waiting would take time
 		}
 
 		fmt.Fprintf(&random, "for f in functions: attempt(f, bytes.fromhex('%x'))\n", b)
@@ -141,7 +141,7 @@ func (s *suite) testWire(t *testing.T) {
 			r := box.run(t, fmt.Sprintf(wireScript, rows[name]))
 			t.Logf("%s %s", r.Status, r.Limit)
 			// The snippet may have set a FINAL or reported an exception. That is legitimate, as if
-			// it had called FINAL or raised.
+			// the snippet had called FINAL or raised an exception.
 			box.checkAlive(t)
 			box.checkHonest(t, r)
 			box.mustPrint(t, "print(ask('still'))", "re: still\n")
@@ -149,15 +149,15 @@ func (s *suite) testWire(t *testing.T) {
 	}
 }
 
-// reaching attempts something that only a tier with the feature may allow. PORT is a server on the
-// host.
+// reaching is a snippet that attempts something that only a tier with the feature may allow. PORT
+// is a server on the host.
 type reaching struct {
 	name    string
 	feature tiers.Feature
 	source  string
 }
 
-// beyond are snippets that succeed on a plain CPython: TestReachOnCPython demonstrates it.
+// beyond are snippets that succeed on a plain CPython, as TestReachOnCPython demonstrates.
 var beyond = []reaching{
 	{"threading", tiers.FeatureThreads, "import threading\nthreading.Thread(target=print).start()"},
 	{"_thread", tiers.FeatureThreads, "import _thread\n_thread.start_new_thread(print, ())"},
@@ -200,7 +200,7 @@ urllib.request.urlopen('http://127.0.0.1:PORT/')`},
 	{"mmap", tiers.FeatureNative, "import mmap\nmmap.mmap(-1, 10)"},
 }
 
-// testWalls tries what a tier without the feature must refuse by an exception.
+// testWalls runs snippets that a tier without the feature must refuse with an exception.
 func (s *suite) testWalls(t *testing.T) {
 	port := startListener(t)
 	for _, row := range beyond {
@@ -232,7 +232,7 @@ func startListener(t *testing.T) string {
 	return port
 }
 
-// testIsolation spoils one sandbox and checks its neighbours, older and newer.
+// testIsolation spoils one sandbox, and checks sandboxes that were opened before and after it.
 func (s *suite) testIsolation(t *testing.T) {
 	older := s.open(t, emptyConfig())
 	older.mustRun(t, harm.Marked)

@@ -1,5 +1,5 @@
 // Package wheelindex is a local package index for tests: PyPI's simple API in JSON, with wheels
-// made by the tests and one from PyPI.
+// that the tests make, and one from PyPI.
 package wheelindex
 
 import (
@@ -24,16 +24,16 @@ func Official() Wheel { return Wheel{File: "iniconfig-2.3.1-py3-none-any.whl", D
 
 // Wheel is a file of the index.
 type Wheel struct {
-	// File is its file name, and Data its content.
+	// File is the file name, and Data is the content.
 	File string
 	Data []byte
-	// Digest, Python and Yanked are the index's statements about it. An empty digest stands for the
-	// true one.
+	// Digest, Python and Yanked are the index's statements about the file. An empty digest stands
+	// for the real one.
 	Digest, Python string
 	Yanked         bool
 }
 
-// Make returns a wheel of these files. Its metadata agrees with its name.
+// Make returns a wheel of these files. The wheel's metadata agrees with its name.
 func Make(file string, requires []string, files map[string]string) Wheel {
 	parts := strings.Split(file, "-")
 	name, version := parts[0], parts[1]
@@ -71,7 +71,8 @@ func Zip(files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// Start serves an index of these wheels. The caller must close the server. Its URL is the index's.
+// Start serves an index of these wheels. The caller must close the server. The server's URL is that
+// of the index.
 func Start(wheels ...Wheel) *httptest.Server {
 	type file map[string]any
 	pages := map[string][]file{}

@@ -1,5 +1,5 @@
-// Package lazyregexp compiles regular expressions at their first use. Each one that a package
-// variable compiles slows down the start of the process, and most commands use few.
+// Package lazyregexp compiles regular expressions at their first use. Compiling one in a package
+// variable slows down the start of the process, and most commands use few.
 package lazyregexp
 
 import (
@@ -8,10 +8,10 @@ import (
 )
 
 // Regexp is a regular expression that is compiled at its first use. It has the methods of
-// [regexp.Regexp] that its users need, and is as safe for concurrent use.
+// [regexp.Regexp] that its users need, and is also safe for concurrent use.
 type Regexp struct{ compiled func() *regexp.Regexp }
 
-// New returns a regular expression. An invalid text causes a panic at the first use.
+// New returns a regular expression. An invalid expression causes a panic at the first use.
 func New(text string) *Regexp {
 	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })}
 }

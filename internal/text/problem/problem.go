@@ -18,7 +18,7 @@ type Error struct {
 	Status int
 	// Code is a word for programs, such as "queue_full".
 	Code string
-	// Detail is a sentence about this case that tells the client what to change.
+	// Detail is a sentence about the error that tells the client what to change.
 	Detail string
 	// Param names the invalid member of the request, or is empty.
 	Param string
@@ -44,7 +44,8 @@ func Bad(param, format string, args ...any) *Error {
 	return e
 }
 
-// NotFound reports that the caller has no such object. It does not reveal whether others do.
+// NotFound reports that the caller has no such object. It does not reveal whether other callers
+// have it.
 func NotFound(what, id string) *Error {
 	return New(http.StatusNotFound, "not_found", "there is no %s %.80q", what, id)
 }
@@ -56,7 +57,7 @@ func Later(status int, code string, after time.Duration, format string, args ...
 	return e
 }
 
-// IsOurs reports whether the full reason must be logged, because the client receives only a part of
+// IsOurs reports whether the full reason must be logged, because the client receives only part of
 // it.
 func (e *Error) IsOurs() bool {
 	return e.Status == http.StatusInternalServerError || e.Status == http.StatusInsufficientStorage
@@ -96,12 +97,12 @@ func (e *Error) Document() Document {
 func (e *Error) Write(w http.ResponseWriter) {
 	body, err := json.Marshal(e.Document())
 	if err != nil {
-		body = []byte("{}") // texts and a number can always be encoded
+		body = []byte("{}") // strings and numbers can always be encoded
 	}
 	body = append(body, '\n')
 	e.SetHeader(w.Header())
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(body) // the client may have gone away
+	_, _ = w.Write(body) // the client may have disconnected
 }

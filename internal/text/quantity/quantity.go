@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// An Integer is a count or a number of bytes.
+// Integer is the type of a count or a number of bytes.
 type Integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
@@ -26,7 +26,8 @@ func Comma[N Integer](n N) string {
 	return sign + digits
 }
 
-// Plural counts things, as in "1 call" or "2,000 calls". Without a plural, the word gets an s.
+// Plural formats a count, as in "1 call" or "2,000 calls". If many is empty, the plural is one with
+// an s appended.
 func Plural[N Integer](n N, one, many string) string {
 	switch {
 	case n == 1:
@@ -37,15 +38,15 @@ func Plural[N Integer](n N, one, many string) string {
 	return Comma(n) + " " + many
 }
 
-// IBytes shows a size in powers of 1024, as in "1.5 MiB". A negative size counts as 0.
+// IBytes shows a size in powers of 1024, as in "1.5 MiB". A negative size is shown as 0.
 func IBytes[N Integer](n N) string { return showSize(n, 1024, "iB") }
 
-// Bytes shows a size in powers of 1000, as in "1.5 MB". A negative size counts as 0.
+// Bytes shows a size in powers of 1000, as in "1.5 MB". A negative size is shown as 0.
 func Bytes[N Integer](n N) string { return showSize(n, 1000, "B") }
 
 const prefixes = "KMGTPE"
 
-// showSize shows two digits, or more without a fraction.
+// showSize formats a size with two digits, or with more digits but no fraction.
 func showSize[N Integer](n N, base float64, unit string) string {
 	size := float64(max(n, 0))
 	if size < 10 {
@@ -68,7 +69,7 @@ func showSize[N Integer](n N, base float64, unit string) string {
 	return fmt.Sprintf("%.0f %s", size, unit)
 }
 
-// scales are the units of sizes without their B, in bytes.
+// scales maps the units of sizes, without their B, to bytes.
 var scales = map[string]float64{
 	"":  1,
 	"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15, "e": 1e18,
@@ -76,7 +77,7 @@ var scales = map[string]float64{
 }
 
 // ParseBytes reads a size such as "20000", "64KiB", "1.5 GB" or "2g", in bytes. The case of a unit
-// has no meaning.
+// does not matter.
 func ParseBytes(text string) (uint64, error) {
 	number := strings.TrimRight(text, "bBiIkKmMgGtTpPeE ")
 	if strings.Trim(number, "0123456789.") != "" {
@@ -100,7 +101,7 @@ func ParseBytes(text string) (uint64, error) {
 
 const day = 24 * time.Hour
 
-// units are the units of ages, longest first.
+// units lists the units of ages, longest first.
 var units = []struct {
 	length time.Duration
 	name   string
@@ -114,7 +115,7 @@ var units = []struct {
 	{time.Second, "second"},
 }
 
-// Ago shows the distance of a time from now in its largest unit, as in "3 hours ago".
+// Ago shows the difference between a time and now in its largest unit, as in "3 hours ago".
 func Ago(t, now time.Time) string {
 	age, side := now.Sub(t), "ago"
 	if age < 0 {

@@ -4,7 +4,8 @@ package spelling
 // maxName bounds the names to compare, in bytes: the work grows with the product of both lengths.
 const maxName = 100
 
-// Nearest returns the known name that needs the fewest changes, or an empty string if none is near.
+// Nearest returns the known name that needs the fewest changes, or an empty string if none is
+// close.
 func Nearest(name string, known []string) string {
 	if len(name) > maxName {
 		return ""

@@ -8,10 +8,11 @@ import (
 // maxLine bounds the text that OneLine shows, in bytes.
 const maxLine = 200
 
-// OneLine makes a short text safe for a table and a terminal: snippets are hostile.
+// OneLine shortens text and makes it safe for a table and a terminal, because snippets are
+// untrusted.
 func OneLine(text string) string { return Line(text, maxLine) }
 
-// Line cuts a text to most bytes and makes it safe for a table and a terminal.
+// Line cuts text to most bytes and makes it safe for a table and a terminal.
 func Line(text string, most int) string {
 	clean := func(r rune) rune {
 		if unicode.IsControl(r) || !unicode.IsPrint(r) && r != ' ' {

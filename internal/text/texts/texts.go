@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Show returns an answer as text: a string as it is, anything else as JSON.
+// Show returns an answer as text: a string unchanged, anything else as JSON.
 func Show(value json.RawMessage) string {
 	var s string
 	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// thoughtTags match the tags around models' thoughts. The groups before the name match the mark of
-// an end tag.
+// thoughtTags matches the tags around models' thoughts. The groups before the name match the mark
+// of an end tag.
 var thoughtTags = lazyregexp.New(
 	`(?i)<(/?)(?:think|thinking|thoughts?|reasoning|scratchpad|seed:think|antthinking)(?:\s[^<>\n]*)?>` +
 		`|\[(/?)THINK\]` + `|◁(/?)think▷` + `|<\|(?:(END)|START)_THINKING\|>` +
@@ -17,9 +17,9 @@ var thoughtTags = lazyregexp.New(
 
 // DropThoughts returns a reply without the model's thoughts: elements such as <think>, and all
 // channels of the Harmony format except the final one and the calls of its tool python, which
-// become calls of Llama's. A thought without an end tag extends to the
-// end of the reply, and one without a start tag begins with the reply, because some servers send
-// the first tag with the prompt. Tags in code are left alone.
+// become tool calls in Llama's format. A thought without an end tag extends to the end of the
+// reply, and one without a start tag begins with the reply, because some servers send the first tag
+// with the prompt. Tags in code are kept.
 func DropThoughts(reply string) string {
 	if isHarmony(reply) {
 		reply = readFinalChannel(reply)
@@ -66,7 +66,8 @@ func isEndTag(match []int) bool {
 	return false
 }
 
-// isQuoted reports whether a text only mentions a tag: the tag is between two identical marks.
+// isQuoted reports whether text only mentions a tag: whether the tag is between two identical
+// marks.
 func isQuoted(text string, begin, end int) bool {
 	return begin > 0 && end < len(text) && text[begin-1] == text[end] &&
 		strings.IndexByte("`'\"", text[end]) >= 0
@@ -92,7 +93,7 @@ type fenceReader struct {
 }
 
 // maxUnclosed bounds how often the rest of a text is searched without success for the end of a
-// block. After that, no position counts as being inside a block.
+// block. After that, no position is considered inside a block.
 const maxUnclosed = 10
 
 // fenceLine is a line that opens or closes a fenced block.
@@ -138,7 +139,8 @@ func findFenceLine(text string, from int) []int {
 	return found
 }
 
-// findFenceEnd returns where the block begun by an opening line ends, or -1 if nothing closes it.
+// findFenceEnd returns the end of the block that an opening line begins, or -1 if no line closes
+// it.
 func findFenceEnd(text string, at int, opening string) int {
 	marks := len(opening) - len(strings.TrimLeft(opening, opening[:1]))
 	for at < len(text) {
@@ -156,7 +158,7 @@ func findFenceEnd(text string, at int, opening string) int {
 var (
 	// harmonyMark begins or ends a message of the Harmony format, or a part of its header.
 	harmonyMark = lazyregexp.New(`<\|(?:start|end|return|call|channel|message|constrain)\|>`)
-	// harmonyStart distinguishes a reply in that format from one that mentions it.
+	// harmonyStart distinguishes a reply in that format from one that only mentions the format.
 	harmonyStart = lazyregexp.New(
 		`^\s*(?:(?:assistant|analysis|commentary|final)\s*)?<\|(?:start|channel|message)\|>` +
 			`|<\|end\|>\s*<\|start\|>`)
@@ -198,13 +200,13 @@ func readFinalChannel(reply string) string {
 		case inHeader && strings.TrimSpace(text) != "":
 			channel = strings.ToLower(strings.Fields(text)[0])
 			if channel == "commentary" && !strings.Contains(text, " to=") {
-				channel = "final" // words for the user before a call
+				channel = "final" // text for the user before a call
 			}
 		}
 	}
 
 	for _, mark := range harmonyMark.FindAllStringIndex(reply, -1) {
-		if at == 0 && mark[0] > 0 { // the header started in the prompt
+		if at == 0 && mark[0] > 0 { // the header began in the prompt
 			inHeader = true
 		}
 		take(reply[at:mark[0]])

@@ -64,7 +64,8 @@ func TestDropThoughts(t *testing.T) {
 	}
 }
 
-// TestAFloodOfTagsIsReadOnce exceeds its time limit if the work is quadratic.
+// TestAFloodOfTagsIsReadOnce checks that the work is not quadratic: otherwise the test would exceed
+// its time limit.
 func TestAFloodOfTagsIsReadOnce(t *testing.T) {
 	skip.UnderRace(t)
 	for _, part := range []string{

@@ -6,7 +6,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// toolCalls match the marks around the tool calls that models write into their text.
+// toolCalls contains expressions for the marks around the tool calls that models write into their
+// text.
 var toolCalls = []struct{ begin, end *lazyregexp.Regexp }{
 	marks(`<`+space+`tool_calls?>`, `</`+space+`tool_calls?>`),
 	marks(`<`+space+`function_calls?>`, `</`+space+`function_calls?>`),
@@ -30,16 +31,17 @@ var toolCalls = []struct{ begin, end *lazyregexp.Regexp }{
 		`<\|(?:call|end)\|>`),
 }
 
-// space matches what some models write before the name of an element.
+// space matches the prefix that some models write before the name of an element.
 const space = `(?:antml:|minimax:|longcat_|｜DSML｜)?`
 
 func marks(begin, end string) struct{ begin, end *lazyregexp.Regexp } {
 	return struct{ begin, end *lazyregexp.Regexp }{lazyregexp.New(begin), lazyregexp.New(end)}
 }
 
-// FindToolCalls returns the ranges of the tool calls in a reply: of the whole call, then of the
-// text between its marks. A call may lack its end; marks in quotes are only mentions. Most servers
-// remove tool calls from a reply; with others, or when no tool was offered, they arrive as text.
+// FindToolCalls returns the ranges of the tool calls in a reply: the range of the whole call, then
+// that of the text between its marks. A call may lack its end; marks in quotes are only mentions.
+// Most servers remove tool calls from a reply; with others, or when no tool was offered, they
+// arrive as text.
 func FindToolCalls(reply string) (calls [][]int) {
 	for _, form := range toolCalls {
 		for at := 0; ; {

@@ -28,7 +28,7 @@ type Options struct {
 	Hosts []string
 	// Authority is letsencrypt, letsencrypt-staging or the https URL of a directory.
 	Authority string
-	// Email, if set, is the address for the authority's warnings.
+	// Email, if set, is the e-mail address for the authority's warnings.
 	Email string
 	// Dir is the folder of keys and certificates.
 	Dir string
@@ -70,7 +70,8 @@ func New(o Options) (*Certificates, error) {
 		}
 	}
 
-	// Each authority has its own folder: a staging certificate must never reach real clients.
+	// Each authority has its own folder, because a staging certificate must never reach real
+	// clients.
 	sum := sha256.Sum256([]byte(directory))
 	folder := filepath.Join(o.Dir, hex.EncodeToString(sum[:8]))
 	client := cmp.Or(o.Client, &http.Client{Timeout: longest})
@@ -84,7 +85,7 @@ func New(o Options) (*Certificates, error) {
 	}, o.Log}, nil
 }
 
-// Config returns the configuration of a listener.
+// Config returns the TLS configuration of a listener.
 func (c *Certificates) Config() *tls.Config {
 	config := c.manager.TLSConfig()
 	config.MinVersion = tls.VersionTLS12
@@ -92,8 +93,8 @@ func (c *Certificates) Config() *tls.Config {
 }
 
 // Fetch obtains the certificates that are not in the folder yet, so that the first clients need not
-// wait, and starts renewing all of them. The listener must already be serving. If a name fails, the
-// next connection tries it again.
+// wait, and starts the renewal of all certificates. The listener must already be serving. If Fetch
+// fails for a name, the next connection tries again.
 func (c *Certificates) Fetch(ctx context.Context) {
 	for _, host := range c.hosts {
 		if ctx.Err() != nil {

@@ -35,8 +35,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// TestADamagedEntryIsObtainedAgain: a damaged entry counts as missing, so the server asks the
-// authority again.
+// TestADamagedEntryIsObtainedAgain checks that a damaged entry is treated as missing, so that the
+// server requests a new certificate.
 func TestADamagedEntryIsObtainedAgain(t *testing.T) {
 	dir, entry := t.TempDir(), []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
 	var log bytes.Buffer

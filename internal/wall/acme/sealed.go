@@ -10,8 +10,9 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// sealed is a cache whose entries end with their SHA-256. A damaged entry counts as missing, so the
-// authority issues a new certificate: a damaged one may look right and yet fail at the clients.
+// sealed is a cache whose entries end with their SHA-256. It treats a damaged entry as missing, so
+// that the authority issues a new certificate, because a damaged certificate may look valid but
+// fail at the clients.
 type sealed struct {
 	autocert.Cache
 	log *slog.Logger

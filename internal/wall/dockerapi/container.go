@@ -25,9 +25,9 @@ type Container struct {
 
 // Errors that callers distinguish.
 var (
-	// ErrNoImage: the image does not exist.
+	// ErrNoImage means that the image does not exist.
 	ErrNoImage = errors.New("the image does not exist")
-	// ErrGone: the container does not exist, or has ended.
+	// ErrGone means that the container does not exist, or has ended.
 	ErrGone = errors.New("the container is gone")
 )
 
@@ -37,8 +37,8 @@ const removeIn = 10 * time.Second
 // Start creates a container, connects its streams and starts it. A goroutine passes the container's
 // standard error to stderr until the streams end. The context bounds only the start.
 //
-// After an error nothing is left behind, unless the daemon did not answer: then remove the
-// container later, by the Spec's name.
+// After an error, no container remains, unless the daemon did not answer. In that case, the caller
+// must remove the container later, by the Spec's name.
 func (c *Client) Start(ctx context.Context, spec Spec, stderr func([]byte)) (*Container, error) {
 	ctx, cancel := context.WithTimeout(ctx, longPatience)
 	defer cancel()
@@ -74,7 +74,7 @@ func (c *Client) startMade(
 	}
 	began := time.Now()
 
-	// The streams outlive the start, which ctx bounds.
+	// The streams outlive the start, and ctx bounds only the start.
 	long := context.WithoutCancel(ctx)
 	in := container.AttachOptions{Stream: true, Stdin: true, Stdout: true}
 	out, err := c.attach(long, made.ID, in, streamOut)
@@ -115,7 +115,7 @@ func (c *Container) Signal(ctx context.Context, signal string) error {
 	defer cancel()
 
 	err := c.client.api.ContainerKill(ctx, c.ID, signal)
-	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // a conflict: it is not running
+	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // a conflict means that it is not running
 		return ErrGone
 	}
 	if err != nil {
@@ -174,7 +174,7 @@ func (c *Client) Remove(ctx context.Context, id string) error {
 			return c.explain("remove a container", err)
 		}
 
-		// A removal is already under way. The container exists until it is done.
+		// A removal is already under way, and the container exists until its end.
 		select {
 		case <-ctx.Done():
 			return c.explain("remove a container", errors.Join(ctx.Err(), err))
@@ -183,7 +183,7 @@ func (c *Client) Remove(ctx context.Context, id string) error {
 	}
 }
 
-// Listed is a container as returned by List.
+// Listed is a container that List returns.
 type Listed struct {
 	ID      string
 	Labels  map[string]string

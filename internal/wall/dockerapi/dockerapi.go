@@ -1,9 +1,9 @@
 // Package dockerapi wraps the small part of Docker's API that this project uses: one hardened kind
 // of container, its standard streams, and images.
 //
-// Only this package knows Docker's client. Containers differ only in their [Spec]; everything else
-// is always the same: see hardenedConfig. A daemon that accepts a setting with a warning is treated
-// as refusing it, because the setting would not be enforced.
+// Only this package uses Docker's client. Containers differ only in their [Spec]; everything else
+// is always the same (see hardenedConfig). If a daemon accepts a setting with a warning, the
+// package treats this as a refusal, because the setting would not be enforced.
 //
 // Every call has a deadline, so a daemon that hangs causes an error and does not block the caller.
 package dockerapi
@@ -46,8 +46,8 @@ func (e *hostError) Unwrap() error { return e.err }
 
 func (*hostError) Is(target error) bool { return target == errors.ErrUnsupported }
 
-// unreachableError says what to do about a daemon that cannot be reached. The socket's own text would
-// only repeat the address.
+// unreachableError says what to do about a daemon that cannot be reached. The socket's own error
+// would only repeat the address.
 type unreachableError struct {
 	text string
 	err  error
@@ -58,7 +58,7 @@ func (e *unreachableError) Error() string { return e.text }
 func (e *unreachableError) Unwrap() error { return e.err }
 
 // New returns a client for the daemon at host, a URL as in DOCKER_HOST. An empty host means the
-// system's own socket. New does not connect. Its error wraps errors.ErrUnsupported.
+// system's own socket. New does not connect. Its errors wrap errors.ErrUnsupported.
 func New(host string) (*Client, error) {
 	if host == "" {
 		host = client.DefaultDockerHost

@@ -84,7 +84,7 @@ func TestEveryContainerIsHardened(t *testing.T) {
 	}
 }
 
-// rule is a rule of a seccomp profile, as far as sockets need it.
+// rule is a rule of a seccomp profile, with the fields that matter for sockets.
 type rule struct {
 	Names []string
 	Args  []struct {
@@ -157,7 +157,7 @@ func TestSocketsAreAllowedAsFarAsTheyLeadNowhere(t *testing.T) {
 		"connect",
 	); len(
 		got,
-	) != 1 { // a connected stream keeps its peer
+	) != 1 { // a connected stream cannot change its peer
 		t.Errorf("with folders: %+v", got)
 	}
 }
@@ -343,7 +343,7 @@ func TestPiecesAreJoined(t *testing.T) {
 	}
 }
 
-// FuzzPieces reads rubbish: it ends, and returns no more than it received.
+// FuzzPieces reads garbage. The reader must end, and return no more than it received.
 func FuzzPieces(f *testing.F) {
 	f.Add(piece(1, "hello"))
 	f.Add([]byte{1, 0, 0, 0, 255, 255, 255, 255, 1})
@@ -357,8 +357,8 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-// TestEachContainerHasItsUser: the number is in the configuration and on every writable folder, and
-// a daemon that maps users gets a number that it can map.
+// TestEachContainerHasItsUser checks that the user number is in the configuration and on every
+// writable folder, and that a daemon that maps users gets a number that it can map.
 func TestEachContainerHasItsUser(t *testing.T) {
 	a, b := Facts{}.NewUser(), Facts{}.NewUser()
 	if a == b || a < firstUser || a >= firstUser+usersCount {

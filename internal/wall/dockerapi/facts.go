@@ -10,13 +10,13 @@ import (
 	"github.com/docker/docker/api/types/versions"
 )
 
-// minAPI is the oldest API version with everything that this package needs: that of Docker 20.10,
-// the first release with a private cgroup namespace.
+// minAPI is the oldest API version that has everything that this package needs. It is the version
+// of Docker 20.10, the first release with a private cgroup namespace.
 const minAPI = "1.41"
 
 // Facts are the properties that a daemon reports of itself.
 type Facts struct {
-	// Version is the daemon's version, Runc the version of the default runtime.
+	// Version is the daemon's version, and Runc is the version of the default runtime.
 	Version, Runc string
 	// CgroupVersion is "1" or "2".
 	CgroupVersion string
@@ -32,15 +32,16 @@ type Facts struct {
 	Mapped bool
 }
 
-// The range of user numbers for containers. Neither systemd nor adduser hands them out.
+// The range of user numbers for containers. systemd and adduser do not assign numbers from this
+// range.
 const (
 	firstUser  = 0x70000000
 	usersCount = 1 << 24
 )
 
 // NewUser returns a user number that most likely no other container has. The kernel counts pipes,
-// signals and other resources per user, so containers with the same user could exhaust each
-// other's.
+// signals and other resources per user, so containers with the same user could exhaust each other's
+// resources.
 func (f Facts) NewUser() int {
 	if f.Mapped {
 		return User
@@ -48,8 +49,8 @@ func (f Facts) NewUser() int {
 	return firstUser + rand.IntN(usersCount) //nolint:gosec // not a secret
 }
 
-// Check asks the daemon for its facts. It fails without a daemon, or if the daemon cannot enforce
-// what every container here must have.
+// Check requests the daemon's facts. It fails without a daemon, or if the daemon cannot enforce the
+// settings that every container needs.
 func (c *Client) Check(ctx context.Context) (Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

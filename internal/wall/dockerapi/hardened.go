@@ -10,8 +10,8 @@ import (
 	"github.com/docker/docker/api/types/network"
 )
 
-// This file defines the container of a Spec: docs/reference/docker.md gives the reason for each
-// value. Fields that are not set here are zero on purpose.
+// This file defines the container of a Spec. docs/reference/docker.md gives the reason for each
+// value. Fields that are not set here are intentionally zero.
 
 // workDir is the working folder of a container.
 const workDir = "/sandbox"
@@ -66,7 +66,7 @@ func hardenedHost(s Spec) *container.HostConfig {
 		},
 		Mounts:        bindMounts(s.Mounts),
 		MaskedPaths:   maskedPaths,
-		ReadonlyPaths: []string{}, // the daemon's are masked
+		ReadonlyPaths: []string{}, // maskedPaths hides the daemon's default paths
 		Resources:     limitedResources(s),
 	}
 
@@ -119,7 +119,7 @@ func bindMounts(mounts []Mount) (list []mount.Mount) {
 	return list
 }
 
-// noNetworks is the network configuration of every container.
+// noNetworks is the network configuration of every container: no networks.
 var noNetworks = &network.NetworkingConfig{}
 
 // tmpfsOptions returns the mount options of a writable folder. On older daemons, the folder's own
@@ -147,8 +147,8 @@ func groupName(systemd bool) string {
 	return "/" + group
 }
 
-// maskedPaths hides everything about the whole machine except the few files that programs commonly
-// read. The list replaces the daemon's own list, so it repeats the daemon's entries.
+// maskedPaths hides all information about the whole machine, except for the few files that programs
+// commonly read. The list replaces the daemon's own list, so it repeats the daemon's entries.
 var maskedPaths = []string{
 	"/proc/acpi", "/proc/asound", "/proc/bootconfig", "/proc/buddyinfo", "/proc/bus",
 	"/proc/cgroups", "/proc/cmdline", "/proc/config.gz", "/proc/consoles", "/proc/crypto",

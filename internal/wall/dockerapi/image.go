@@ -13,8 +13,8 @@ import (
 	"github.com/docker/docker/api/types/image"
 )
 
-// PackageFolder is the folder of an image's additional packages. It is on no path that Python reads
-// when it starts: tier docker adds it after the first process has attested the wall.
+// PackageFolder is the folder of an image's additional packages. Python's path does not include it
+// at the start; tier docker adds it after the first process has attested the wall.
 const PackageFolder = "/usr/lib/rlm/packages"
 
 // The labels of this project's images.
@@ -29,12 +29,13 @@ const (
 
 // Image is an image known to the daemon.
 type Image struct {
-	// ID is the digest of the image's configuration, "sha256:…", and thereby of its whole content.
+	// ID is the digest of the image's configuration, "sha256:…", and thus identifies its whole
+	// content.
 	ID string
 	// Names are the image's references.
 	Names []string
-	// Kind, Recipe and Version are the values that the image was imported with: see ImageSpec. They
-	// are empty for images of other projects.
+	// Kind, Recipe and Version are the values with which the image was imported; see ImageSpec.
+	// They are empty for images of other projects.
 	Kind, Recipe, Version string
 	// Packages, Modules and With describe the image's additions to its recipe, as in ImageSpec.
 	Packages, Modules, With string
@@ -99,12 +100,12 @@ func (c *Client) Images(ctx context.Context) ([]Image, error) {
 type ImageSpec struct {
 	// Name is the image's reference.
 	Name string
-	// Kind is the purpose of the image, Recipe the hash of its recipe, Version the version of
-	// its interpreter or compiler.
+	// Kind is the purpose of the image, Recipe is the hash of its recipe, and Version is the
+	// version of its interpreter or compiler.
 	Kind, Recipe, Version string
 	// Packages are the additional packages, each as NAME==VERSION, and Modules the names that
 	// Python can import from them; both are separated by spaces. With is the user's request for
-	// them. None of the three may need quotes.
+	// them. None of the three may contain characters that need quotes.
 	Packages, Modules, With string
 	// Program is the image's default command.
 	Program string

@@ -49,7 +49,8 @@ func (l Layer) leaveOut(config *container.Config, host *container.HostConfig) {
 		host.ReadonlyRootfs = false
 
 	case Names:
-		// The process namespace stays separate: the tier signals every process that it sees.
+		// The process namespace stays separate, because the tier signals every process that is
+		// visible to it.
 		config.Hostname, host.UTSMode = "", "host"
 
 	case Masks:

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asNobody connects as a user who owns nothing. Its thread ends with it.
+// asNobody connects as a user who owns nothing. Its thread ends when it returns.
 func asNobody(ctx context.Context, _, address string) (net.Conn, error) {
 	type result struct {
 		conn net.Conn

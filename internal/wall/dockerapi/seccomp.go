@@ -35,9 +35,9 @@ var proxyProfile = sync.OnceValue(func() string {
 	})
 })
 
-// foldersProfile is the profile of containers with folders of the host. A socket created in such a
-// folder later could be reached by its name. So this profile allows only pairs of sockets, which
-// are connected from the start and stay so.
+// foldersProfile is the profile of containers with folders of the host. A guest could reach a
+// socket that is later created in such a folder by name. This profile therefore allows only pairs
+// of sockets, which are always connected to each other.
 var foldersProfile = sync.OnceValue(func() string {
 	return editProfile(func(rules []any) []any {
 		var kept []any

@@ -22,13 +22,13 @@ type State struct {
 	// ExitCode is set once the container has ended.
 	ExitCode int
 	// OutOfMemory reports whether the kernel killed one of the container's processes for lack of
-	// memory, as far as the daemon knows.
+	// memory, according to the daemon.
 	OutOfMemory bool
 	// Error is the daemon's error message about the container.
 	Error string
 }
 
-// State asks the daemon for the state of the container.
+// State requests the container's state from the daemon.
 func (c *Container) State(ctx context.Context) (State, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -57,10 +57,10 @@ func (c *Container) State(ctx context.Context) (State, error) {
 
 // Usage holds the kernel's counters for a container.
 type Usage struct {
-	// Limit and Peak describe memory, in bytes. On cgroup v2 the kernel reports no peak; Peak is
-	// then the current use.
+	// Limit and Peak describe memory, in bytes. On cgroup v2, the kernel reports no peak, so Peak
+	// is the current use.
 	Limit, Peak int64
-	// Refused counts refused allocations. On cgroup v2 a refusal kills.
+	// Refused counts refused allocations. On cgroup v2, the kernel kills a process instead.
 	Refused uint64
 	// Processes is the limit of processes.
 	Processes uint64
@@ -104,7 +104,7 @@ func (c *Container) Usage(ctx context.Context) (Usage, error) {
 // returns the context's error.
 func (c *Container) AwaitOOMKills(ctx context.Context, least int) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the messages
+	defer cancel() // ends the stream of messages
 
 	messages, errs := c.client.api.Events(ctx, events.ListOptions{
 		Since: strconv.FormatInt(c.began.Unix()-1, 10),

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// streams are the standard streams of a container: Write writes to its standard input, Read reads
-// its standard output. Its standard error is passed to the function given to Start. Standard error
-// has its own connection, so it arrives even if Read is not called.
+// streams are the standard streams of a container. Write writes to its standard input, and Read
+// reads its standard output. Its standard error is passed to the function given to Start. Standard
+// error has its own connection, so it arrives even if Read is not called.
 type streams struct {
 	out, errs *pieces
-	ended     chan struct{} // closed after the last of standard error
+	ended     chan struct{} // closed after the end of standard error
 	once      sync.Once
 	err       error
 }
@@ -57,9 +57,9 @@ func (s *streams) Close() error {
 	return s.err
 }
 
-// pieces reads one output of a container from a connection. The daemon sends outputs as pieces with
-// a header of eight bytes: the stream, three zeros, and the length with the most significant byte
-// first.
+// pieces reads one output of a container from a connection. The daemon sends outputs as pieces,
+// with a header of eight bytes: the number of the stream, three zeros, and the length with the most
+// significant byte first.
 type pieces struct {
 	conn  net.Conn
 	in    *bufio.Reader

@@ -35,8 +35,8 @@ func closeWrite(c net.Conn) error {
 	return errors.ErrUnsupported
 }
 
-// countedConn is a connection to an endpoint. It counts the bytes, and closes when idle for too
-// long.
+// countedConn is a connection to an endpoint. It counts the bytes, and closes itself when it is
+// idle for too long.
 type countedConn struct {
 	net.Conn
 	proxy  *Proxy
@@ -69,8 +69,8 @@ func (c *countedConn) Write(b []byte) (int, error) {
 // CloseWrite closes one direction.
 func (c *countedConn) CloseWrite() error { return closeWrite(c.Conn) }
 
-// boundedListener bounds the open connections of the sandbox's listener: a guest that opens more
-// has to wait.
+// boundedListener bounds the open connections of the sandbox's listener. A guest that opens more
+// must wait.
 type boundedListener struct {
 	net.Listener
 	proxy *Proxy

@@ -6,8 +6,8 @@
 // public, and connects to the very address that it checked.
 //
 // The proxy does not decrypt TLS, so a sandbox can use a listed host to reach other names that this
-// host serves inside TLS. For a host with credentials the proxy itself speaks TLS, and the sandbox
-// plain HTTP.
+// host serves inside TLS. For a host with credentials, the proxy itself uses TLS, and the sandbox
+// uses plain HTTP.
 package egress
 
 import (
@@ -29,11 +29,12 @@ import (
 // Options configure a Proxy.
 type Options struct {
 	// MaxBytes bounds the traffic of all connections in both directions, in bytes; 0 means 1 GiB.
-	// Beyond it the proxy refuses everything.
+	// Beyond this limit, the proxy refuses everything.
 	MaxBytes int64
-	// Inject holds the headers to add to requests to a host, by HOST:PORT. No guest sees them.
+	// Inject holds the headers to add to requests to a host, by HOST:PORT. They are hidden from
+	// guests.
 	Inject map[string]http.Header
-	// Resolve, Dial and Roots are for tests. Nil means the host's defaults.
+	// Resolve, Dial and Roots are for tests. Nil means the default of the host.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	Roots   *x509.CertPool
@@ -59,7 +60,7 @@ func (o Options) withDefaults() Options {
 }
 
 // New returns the proxy of a session that may reach hosts, each as HOST:PORT. Without hosts it
-// returns nil. The proxy serves nothing until Serve is called.
+// returns nil. The proxy serves no requests until Serve is called.
 func New(hosts []string, options Options) (*Proxy, error) {
 	allow, err := endpoints.ParseAll(hosts)
 	if err != nil || len(allow) == 0 {
@@ -76,8 +77,8 @@ func New(hosts []string, options Options) (*Proxy, error) {
 // Certificates is the path of the authorities' certificates in a guest.
 const Certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// Environment returns the variables that make a guest's libraries use a proxy on this port of the
-// guest's own 127.0.0.1.
+// Environment returns the variables that make a guest's libraries use a proxy on this port of
+// 127.0.0.1 in the guest.
 func Environment(port int) []string {
 	env := []string{
 		"NO_PROXY=", "no_proxy=",
@@ -90,7 +91,7 @@ func Environment(port int) []string {
 }
 
 // HostCertificates returns the path of the authorities' certificates on this host, or an empty
-// string if they are in no usual place.
+// string if they are not in a usual place.
 func HostCertificates() string {
 	for _, path := range []string{
 		Certificates,

@@ -12,15 +12,15 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 )
 
-// minHidden is the length of the shortest text to hide, in bytes. A shorter text may occur
+// minHidden is the length of the shortest value to hide, in bytes. A shorter value may occur
 // anywhere.
 const minHidden = 4
 
-// credentials are the headers that the proxy adds to requests to an endpoint, and that no guest
-// sees.
+// credentials are the headers that the proxy adds to requests to an endpoint, and hides from
+// guests.
 //
-// The guest requests an http:// address, and the proxy connects by TLS. So neither needs the
-// other's certificates, and the guest's request never leaves the machine unencrypted.
+// The guest requests an http:// address, and the proxy connects with TLS. The guest and the proxy
+// thus do not need each other's certificates, and the request never leaves the machine unencrypted.
 type credentials struct {
 	headers http.Header
 	hidden  [][]byte // values, longest first
@@ -39,7 +39,7 @@ func newCredentials(given map[string]http.Header) (map[endpoints.Endpoint]*crede
 		for _, values := range headers {
 			for _, value := range values {
 				one.hide(value)
-				if _, token, ok := strings.Cut(value, " "); ok { // after "Bearer", say
+				if _, token, ok := strings.Cut(value, " "); ok { // for example after "Bearer"
 					one.hide(token)
 				}
 			}
@@ -56,8 +56,8 @@ func (c *credentials) hide(value string) {
 	}
 }
 
-// credentialsFor returns the credentials for an http:// address, and the endpoint to connect to by
-// TLS. Without a port, or with the port of http, the endpoint's port is 443.
+// credentialsFor returns the credentials for an http:// address, and the endpoint to which the
+// proxy connects with TLS. Without a port, or with the port of http, the endpoint's port is 443.
 func (p *Proxy) credentialsFor(u *url.URL) (endpoints.Endpoint, *credentials) {
 	port := u.Port()
 	if port == "" || port == "80" {
@@ -80,13 +80,13 @@ func (p *Proxy) credentialsOf(text string) *credentials {
 	return p.credentials[e]
 }
 
-// addTo adds the headers to a request, which the proxy sends to the endpoint by TLS.
+// addTo adds the headers to a request, which the proxy sends to the endpoint with TLS.
 func (c *credentials) addTo(r *http.Request, e endpoints.Endpoint) {
 	r.URL.Scheme, r.URL.Host, r.Host = "https", e.String(), strings.TrimSuffix(e.String(), ":443")
 	for name, values := range c.headers {
 		r.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
-	r.Header.Set("Accept-Encoding", "identity") // in a compressed body nothing could be hidden
+	r.Header.Set("Accept-Encoding", "identity") // in a compressed body, credentials could not be hidden
 }
 
 // hideIn hides the credentials wherever a server echoes them.
@@ -105,7 +105,7 @@ func (c *credentials) hideHeaders(headers http.Header) {
 	}
 }
 
-// mask overwrites the credentials with asterisks, so that a text keeps its length.
+// mask overwrites the credentials with asterisks, so that the length of text stays the same.
 func (c *credentials) mask(text []byte) {
 	for _, one := range c.hidden {
 		for at := 0; ; at += len(one) {
@@ -120,7 +120,7 @@ func (c *credentials) mask(text []byte) {
 	}
 }
 
-// begun returns how many bytes at the end of a text may be the start of a credential.
+// begun returns how many bytes at the end of text may be the start of a credential.
 func (c *credentials) begun(text []byte) (most int) {
 	for _, one := range c.hidden {
 		for n := min(len(one)-1, len(text)); n > most; n-- {
@@ -139,7 +139,7 @@ type hiding struct {
 	*credentials
 
 	end   func() // called by Close, after reading the trailers
-	ahead []byte // read but not passed on yet
+	ahead []byte // read, but not passed on yet
 	clean int    // how many bytes of ahead may be passed on
 	err   error  // the error after these bytes
 }
@@ -159,8 +159,8 @@ func (h *hiding) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads more. A possible start of a credential waits for the rest. It is dropped if the body
-// ends early.
+// fill reads more bytes. It holds back a possible start of a credential until the next bytes
+// arrive, and drops it if the body ends early.
 func (h *hiding) fill() {
 	h.ahead = slices.Grow(h.ahead, 32<<10)
 	n, err := h.ReadCloser.Read(h.ahead[len(h.ahead):cap(h.ahead)])

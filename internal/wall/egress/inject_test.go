@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/egress"
 )
 
-// token is a credential. The server echoes it.
+// token is a credential, which the server echoes.
 const token = "s3cret-token"
 
 // startWithCredentials serves a proxy that adds a header to requests to api.example.com:443. The
@@ -54,8 +54,8 @@ func startWithCredentials(t *testing.T) (*egress.Proxy, *http.Client, string) {
 	}}, "api.example.com:443", "b.example.com:80", "wrong.example:443")
 }
 
-// TestCredentialsAreAdded: the guest makes a request by http, the server receives it by TLS, and
-// its echo does not contain the credential.
+// TestCredentialsAreAdded checks that the server receives the guest's plain HTTP request with the
+// credential over TLS, and that the guest gets the echo without the credential.
 func TestCredentialsAreAdded(t *testing.T) {
 	p, client, _ := startWithCredentials(t)
 	hidden := strings.Repeat("*", len("Bearer "+token))
@@ -89,8 +89,8 @@ func TestCredentialsAreAdded(t *testing.T) {
 	}
 }
 
-// TestCredentialsStayInTheProxy: they are sent neither to a server that cannot prove its name, nor
-// to a guest.
+// TestCredentialsStayInTheProxy checks that credentials are not sent to a server that cannot prove
+// its name, or to a guest.
 func TestCredentialsStayInTheProxy(t *testing.T) {
 	_, client, socket := startWithCredentials(t)
 	if got, err := get(t, client, "http://wrong.example/"); err == nil || !strings.Contains(err.Error(), "502") {
@@ -116,7 +116,8 @@ func TestCredentialsStayInTheProxy(t *testing.T) {
 		})
 	}
 
-	// A header that belongs to one connection is not passed on. This must not apply to ours.
+	// Headers that belong to one connection are not passed on. The credentials must not be treated
+	// as such headers.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api.example.com/", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -132,8 +133,8 @@ func TestCredentialsStayInTheProxy(t *testing.T) {
 	}
 }
 
-// TestAnswersMayBeginEarly: a server answers while the guest is still sending, and receives
-// everything.
+// TestAnswersMayBeginEarly checks a server that answers while the guest is still sending. The
+// server must receive the whole request.
 func TestAnswersMayBeginEarly(t *testing.T) {
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		controller := http.NewResponseController(w)
@@ -168,7 +169,7 @@ func TestAnswersMayBeginEarly(t *testing.T) {
 	}
 }
 
-// TestABodyThatBreaksOff: no part of a credential is passed on.
+// TestABodyThatBreaksOff checks that no part of a credential is passed on.
 func TestABodyThatBreaksOff(t *testing.T) {
 	body := io.MultiReader(strings.NewReader("x Bearer s3cret-tok"), iotest.ErrReader(io.ErrUnexpectedEOF))
 	got, err := io.ReadAll(egress.Hiding(io.NopCloser(body), "Bearer "+token))
@@ -177,7 +178,8 @@ func TestABodyThatBreaksOff(t *testing.T) {
 	}
 }
 
-// FuzzHiding: however a body arrives, it keeps its length and loses the credentials.
+// FuzzHiding checks that a body keeps its length and loses the credentials, whatever the sizes of
+// its pieces.
 func FuzzHiding(f *testing.F) {
 	f.Add([]byte("x Bearer s3cret-token y s3cret-tokens3cret-token s3cret-"), "Bearer s3cret-token")
 	f.Add([]byte("abababac"), "abac")

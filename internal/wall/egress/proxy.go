@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Bounds on what a guest may do to the proxy.
+// Bounds on a guest's use of the proxy.
 const (
 	maxConnections = 64
 	maxDenials     = 100
@@ -92,7 +92,8 @@ func (p *Proxy) newForward() *httputil.ReverseProxy {
 			IdleConnTimeout:        idleTime,
 			MaxResponseHeaderBytes: maxHead,
 		},
-		// A server may switch protocols unasked. The connection would then be out of our control.
+		// A server may switch protocols without a request. The proxy would then lose control of the
+		// connection.
 		ModifyResponse: func(r *http.Response) error {
 			if r.StatusCode == http.StatusSwitchingProtocols {
 				return p.refuse(r.Request.URL.Host, "the server switched to a protocol other than HTTP")
@@ -137,20 +138,20 @@ func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	for c := range p.tunnels {
-		_ = c.Close() // its user sees the error
+		_ = c.Close() // the connection's user gets the error
 	}
 	p.mu.Unlock()
 
 	err := p.server.Close()
 	if errors.Is(err, net.ErrClosed) {
-		err = nil // a jail that ended has closed its listener
+		err = nil // a jail that has ended has closed its listener
 	}
 	p.forward.Transport.(*http.Transport).CloseIdleConnections()
 	p.running.Wait()
 	return err
 }
 
-// Denials returns the refusals since the last call, and forgets them.
+// Denials returns the refusals since the last call, and clears them.
 func (p *Proxy) Denials() []tiers.Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +161,7 @@ func (p *Proxy) Denials() []tiers.Denial {
 	return denials
 }
 
-// refusal is the reason for refusing something. Models read it.
+// refusal is the reason for refusing something. Models read its message.
 type refusal struct{ target, reason string }
 
 // Error returns the target and the reason.
@@ -182,13 +183,13 @@ func (p *Proxy) refuse(target, format string, args ...any) error {
 	}
 	p.mu.Unlock()
 
-	if room { // also bounds the log: a guest can ask as often as it likes
+	if room { // this also bounds the log, since a guest can send any number of requests
 		p.options.Log.Info("egress refused", "target", r.target, "reason", r.reason)
 	}
 	return r
 }
 
-// cleanText reduces a guest's text to characters that are safe in a log and in a line of HTTP.
+// cleanText reduces a guest's string to characters that are safe in a log and in a line of HTTP.
 func cleanText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < 0x20 || r > 0x7e {
@@ -209,10 +210,11 @@ func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request) {
 		p.openTunnel(w, r)
 	case r.URL.Scheme != "http" || r.URL.Host == "" || r.URL.User != nil:
 		forbid(r.URL.Redacted(), "this proxy takes only CONNECT requests and http:// addresses")
-	case r.Method == http.MethodTrace: // a server answers it with the request's headers
+	case r.Method == http.MethodTrace: // the server's answer would contain the request's headers
 		forbid(r.URL.Redacted(), "this proxy passes on no TRACE request")
 	default:
-		// With it, a connection could become one that is neither counted nor closed.
+		// With this header, a connection could switch to a protocol whose bytes are not counted,
+		// and which is never closed.
 		r.Header.Del("Upgrade")
 
 		// A response may begin before the request's body has ended, even as its last byte is sent.
@@ -225,8 +227,8 @@ func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unreachable is all that a guest learns about a failure: the error itself would reveal addresses
-// of the host.
+// unreachable is the only message to a guest about a failure, because the error itself would reveal
+// addresses of the host.
 const unreachable = "rlm: the host cannot be reached"
 
 // dial checks an endpoint and connects to the very address that was checked.

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a network of names, all of them served on loopback.
+// world is a network of names, which are all served on loopback.
 type world struct {
 	names map[string][]string // to addresses
 	ports map[string]string   // "address:port" to the address to dial
@@ -56,7 +56,7 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 	return (&net.Dialer{}).DialContext(ctx, network, actual)
 }
 
-// start serves a proxy on a Unix socket and returns a client that knows nothing else.
+// start serves a proxy on a Unix socket and returns a client that can reach only the proxy.
 func start(
 	t *testing.T, w *world, o egress.Options, hosts ...string,
 ) (*egress.Proxy, *http.Client, string) {
@@ -255,7 +255,7 @@ func TestRawRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheHostHeaderCannotLie: the checked name is the requested one.
+// TestTheHostHeaderCannotLie checks that the server receives the name that the proxy checked.
 func TestTheHostHeaderCannotLie(t *testing.T) {
 	w := &world{
 		names: map[string][]string{"good.example.com": {"93.184.216.34"}},
@@ -276,8 +276,8 @@ func TestTheHostHeaderCannotLie(t *testing.T) {
 	}
 }
 
-// TestNoAnswerSwitchesProtocols: a listed server switches protocols unasked, with and without
-// naming the new one.
+// TestNoAnswerSwitchesProtocols checks a listed server that switches protocols without a request,
+// with and without naming the new protocol.
 func TestNoAnswerSwitchesProtocols(t *testing.T) {
 	for name, upgrade := range map[string]string{
 		"nameless": "", "named": "Connection: Upgrade\r\nUpgrade: raw\r\n",
@@ -353,7 +353,8 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 }
 
-// TestAFloodOfRefusalsFillsNoLog requests unlisted hosts over and over.
+// TestAFloodOfRefusalsFillsNoLog requests unlisted hosts repeatedly, and checks that the log stays
+// bounded.
 func TestAFloodOfRefusalsFillsNoLog(t *testing.T) {
 	var log bytes.Buffer // written by one connection, one request after another
 	p, client, _ := start(
@@ -373,7 +374,7 @@ func TestAFloodOfRefusalsFillsNoLog(t *testing.T) {
 	}
 }
 
-// TestCloseEndsTunnels: nothing is left behind, as goleak checks.
+// TestCloseEndsTunnels closes the proxy during a tunnel. goleak checks that no goroutine remains.
 func TestCloseEndsTunnels(t *testing.T) {
 	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -407,7 +408,7 @@ func TestCloseEndsTunnels(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreBounded: connections beyond the bound wait, and are served when there is room.
+// TestConnectionsAreBounded checks that connections beyond the bound wait until others end.
 func TestConnectionsAreBounded(t *testing.T) {
 	w := &world{
 		names: map[string][]string{"a.example.com": {"93.184.216.34"}},

@@ -43,7 +43,7 @@ func (p *Proxy) openTunnel(w http.ResponseWriter, r *http.Request) {
 	joinConns(near, buffered.Reader, far)
 }
 
-// checkTunnel refuses tunnels to endpoints that the guest must request without one.
+// checkTunnel refuses tunnels to endpoints that the guest must use without a tunnel.
 func (p *Proxy) checkTunnel(target string) error {
 	switch {
 	case strings.HasSuffix(target, ":80"): // the name requested from the server could not be checked
@@ -66,8 +66,8 @@ func (p *Proxy) answerFailure(near net.Conn, err error) {
 		"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status)
 }
 
-// joinConns copies both ways until both sides have ended, or one has failed. ahead holds bytes that
-// were already read from the near side.
+// joinConns copies in both directions until both sides have ended, or one side has failed. ahead
+// holds bytes that were already read from the near side.
 func joinConns(near net.Conn, ahead *bufio.Reader, far net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { copyUntilEnd(far, ahead) })
@@ -75,10 +75,10 @@ func joinConns(near net.Conn, ahead *bufio.Reader, far net.Conn) {
 	both.Wait()
 }
 
-// copyUntilEnd copies one way, and passes on the end of the stream.
+// copyUntilEnd copies in one direction, and passes on the end of the stream.
 func copyUntilEnd(to net.Conn, from io.Reader) {
 	if _, err := io.Copy(to, from); err != nil {
-		_ = to.Close() // the other way must not wait forever
+		_ = to.Close() // the other direction must not wait forever
 		return
 	}
 	if closeWrite(to) != nil {
@@ -86,7 +86,7 @@ func copyUntilEnd(to net.Conn, from io.Reader) {
 	}
 }
 
-// track registers connections for Close to end. It reports whether the proxy is still running.
+// track registers connections that Close must close. It reports whether the proxy is still running.
 func (p *Proxy) track(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,6 +2,6 @@
 
 package jail
 
-// withCgo reports whether the C library may create threads as well. The product is built without
-// cgo; tests with the race detector are built with it.
+// withCgo reports whether the C library can also create threads. The product is built without cgo;
+// tests with the race detector are built with it.
 const withCgo = true

@@ -2,5 +2,5 @@
 
 package jail
 
-// withCgo reports whether the C library may create threads as well.
+// withCgo reports whether the C library can also create threads.
 const withCgo = false

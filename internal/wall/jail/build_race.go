@@ -3,5 +3,5 @@
 package jail
 
 // withRace reports whether the race detector is built in. The detector maps terabytes of address
-// space, so a limit on address space would end the process.
+// space, so a limit on the address space would end the process.
 const withRace = true

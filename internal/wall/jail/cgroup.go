@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroup is the control group of one jail: one folder for each controller in version 1, a
-// single one in version 2.
+// cgroup is the control group of one jail. It has one folder for each controller in version 1, and
+// a single folder in version 2.
 type cgroup struct {
 	version int
 	dirs    map[string]string // by controller; the same for all in version 2
@@ -36,7 +36,7 @@ func newCgroupName() string {
 // cgroupPrefix returns the common prefix of the group names of all launchers in this process
 // namespace.
 func cgroupPrefix() string {
-	link, _ := os.Readlink("/proc/self/ns/pid") // an empty name works as well
+	link, _ := os.Readlink("/proc/self/ns/pid") // an empty name also works
 	return "rlm-" + strings.Trim(link, "pid:[]") + "-"
 }
 
@@ -52,8 +52,8 @@ func newCgroup(l Limits, class Class) (*cgroup, error) {
 	for controller, parent := range parents.folders {
 		removeStale(parent)
 		if controller == "freezer" && parents.version == 1 && class == Full {
-			// The process namespace kills all processes at once, and each controller costs
-			// milliseconds.
+			// This controller is not needed, because the process namespace kills all processes
+			// together, and each controller costs milliseconds.
 			continue
 		}
 		dir := filepath.Join(parent, name)
@@ -196,9 +196,9 @@ func (c *cgroup) kill() {
 	}
 }
 
-// killCgroup kills every process in one folder, in one step where the kernel supports that.
-// Otherwise it freezes them, so that none escapes by forking; without a freezer the caller must
-// repeat it.
+// killCgroup kills every process in one folder, in one step if the kernel supports that. Otherwise,
+// it freezes the processes first, so that none escapes by forking. Without a freezer, the caller
+// must repeat the call.
 func killCgroup(dir string) {
 	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
 		return
@@ -209,7 +209,7 @@ func killCgroup(dir string) {
 	text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) // a missing group is fine
 	for line := range strings.Lines(string(text)) {
 		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid > 1 {
-			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
+			_ = unix.Kill(pid, unix.SIGKILL) // fails if the process has ended
 		}
 	}
 	_ = os.WriteFile(freezer, []byte("THAWED"), 0) // only one controller has this file
@@ -244,7 +244,7 @@ func removeCgroup(ctx context.Context, dir string) error {
 	}
 }
 
-// removeStale removes the groups of launchers that have died.
+// removeStale removes the groups of dead launchers.
 func removeStale(parent string) {
 	stale, err := filepath.Glob(filepath.Join(parent, cgroupPrefix()+"*"))
 	if err != nil {

@@ -28,7 +28,7 @@ type cgroupParents struct {
 var errNoCgroup = errors.New("cannot create a cgroup")
 
 // findCgroupParents finds the folders in which this process may create cgroups. They are the
-// process's own groups, so the launcher's limits apply to its jails, too.
+// process's own groups, so the launcher's limits also apply to its jails.
 func findCgroupParents() (cgroupParents, error) {
 	mounts, err := readMounts()
 	if err != nil {
@@ -65,7 +65,7 @@ func findCgroupParents() (cgroupParents, error) {
 	return findUnifiedParent(mountPoints, unified)
 }
 
-// addHierarchy adds the folders of one version 1 hierarchy in which cgroups can be created.
+// addHierarchy adds the folders in which cgroups can be created, from one hierarchy of version 1.
 func (p cgroupParents) addHierarchy(names, path string, mountPoints map[string]bool) {
 	for _, controller := range controllers {
 		if !slices.Contains(strings.Split(names, ","), controller) {
@@ -92,7 +92,7 @@ func (p cgroupParents) isComplete() bool {
 }
 
 // findUnifiedParent finds a folder of version 2. A group with processes cannot delegate
-// controllers, so the result is the nearest ancestor that does.
+// controllers, so the result is the nearest ancestor that delegates them.
 func findUnifiedParent(mountPoints map[string]bool, own string) (cgroupParents, error) {
 	const point = "/sys/fs/cgroup"
 	if !mountPoints[point] {

@@ -9,12 +9,12 @@ import (
 // OutOfMemory is the Cause of a Death from lack of memory.
 const OutOfMemory = "memory"
 
-// CPUTimeSignal is Linux's SIGXCPU: the process has used the processor time of Limits.CPUSeconds.
-// Package syscall does not define it on every system.
+// CPUTimeSignal is Linux's SIGXCPU, which means that the process has used the processor time of
+// Limits.CPUSeconds. Package syscall does not define it on every system.
 const CPUTimeSignal = syscall.Signal(24)
 
-// Death is the reason why the runtime of a Go program gave up. It is parsed from the output of the
-// program, which is hostile: use it to word a result, and for nothing else.
+// Death is the reason why a Go program's runtime ended the program. It is parsed from the program's
+// output, which is not trusted, so use it only in messages.
 type Death struct {
 	// Cause is [OutOfMemory], "StackOverflow", "FatalError" or "panic". It is empty if the output
 	// does not reveal the cause.
@@ -23,8 +23,8 @@ type Death struct {
 	Line string
 }
 
-// deathMarks are the Go runtime's last words, with the causes they stand for. The first match wins:
-// an exhausted stack, for example, is a fatal error as well.
+// deathMarks are the final messages of the Go runtime, with their causes. The first match counts,
+// because an exhausted stack, for example, is also a fatal error.
 var deathMarks = []struct{ text, cause string }{
 	{"out of memory", OutOfMemory},
 	{"cannot allocate memory", OutOfMemory},
@@ -33,7 +33,7 @@ var deathMarks = []struct{ text, cause string }{
 	{"panic: ", "panic"},
 }
 
-// FindDeath finds the reason why a Go program's runtime gave up in the program's output.
+// FindDeath finds, in a Go program's output, the reason why the runtime ended the program.
 func FindDeath(output []byte) Death {
 	for _, mark := range deathMarks {
 		if at := bytes.Index(output, []byte(mark.text)); at >= 0 {

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Kill kills every process of the jail and closes Conn. It returns when nothing of the jail is
-// left: no process, mount, cgroup or descriptor. It can be called at any time, and repeatedly.
+// Kill kills every process of the jail and closes Conn. When it returns, no process, mount, cgroup
+// or descriptor of the jail remains. It can be called at any time, and repeatedly.
 func (p *Process) Kill() error {
 	p.beginKill()
-	_ = p.conn.Close() // it may be closed already
+	_ = p.conn.Close() // fails if it is closed already
 
 	select {
 	case <-p.done:
@@ -37,7 +37,7 @@ func (p *Process) Kill() error {
 	}
 }
 
-// beginKill starts killing every process. In class Full it does not wait.
+// beginKill starts killing every process. In class Full, it does not wait.
 func (p *Process) beginKill() {
 	if p.isDone() {
 		return
@@ -49,8 +49,8 @@ func (p *Process) beginKill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 }
 
-// askToEnd makes the init of a nested jail kill the other processes: without a process namespace,
-// the kernel does not. It reports whether the jail has ended.
+// askToEnd makes the init of a nested jail kill the other processes, because the kernel does not do
+// this without a process namespace. It reports whether the jail has ended.
 func (p *Process) askToEnd() bool {
 	p.mu.Lock()
 	err := p.writeOrder(order{End: true}, time.Second)
@@ -70,17 +70,16 @@ func (p *Process) askToEnd() bool {
 	return false
 }
 
-// finish collects the facts about the jail after the init has ended, and removes the remains of the
-// jail.
+// finish collects the facts about the jail after the init has ended, and cleans up.
 func (p *Process) finish(output *os.File) {
 	<-p.launched
 
 	if p.plan.Class == Nested {
-		// We must not wait for the output of a process that got away.
+		// A process may have escaped, and must not delay the end by keeping its output open.
 		_ = output.SetReadDeadline(time.Now().Add(time.Second)) // pipes have deadlines
 	}
 	if p.control != nil {
-		// The init's end is closed. This deadline is for a slow reader.
+		// The init's end of the socket is closed. This deadline bounds the time of a slow reader.
 		_ = p.control.SetReadDeadline(time.Now().Add(stopTimeout)) // sockets have deadlines
 	}
 	p.wg.Wait()
@@ -114,7 +113,7 @@ func (p *Process) describeExit() Exit {
 	return e
 }
 
-// releaseResources releases everything that a jail holds besides processes.
+// releaseResources releases everything that a jail holds, except for its processes.
 func (p *Process) releaseResources() error {
 	if p.stopWatching != nil {
 		p.stopWatching()

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// traces returns what leaking jails would leave on a host: descriptors and child processes of this
-// process, cgroups and mounts.
+// traces describes everything that leaking jails would leave on a host: descriptors and child
+// processes of this process, cgroups and mounts.
 func traces(t *testing.T) string {
 	t.Helper()
 	descriptors, err := os.ReadDir("/proc/self/fd")
@@ -41,7 +41,8 @@ func traces(t *testing.T) string {
 		t.Fatal(err)
 	}
 
-	// The host is busy with other things, too; a jail would mount here.
+	// Other programs on the host also mount file systems, so this keeps only the places where a
+	// jail mounts.
 	mounts = slices.DeleteFunc(mounts, func(m mounted) bool {
 		name, _, _ := strings.Cut(strings.TrimPrefix(m.point, newRoot+"/"), "/")
 		return m.point != newRoot && (!isBelow(newRoot, m.point) || !slices.Contains(jailed, name))
@@ -58,8 +59,8 @@ func traces(t *testing.T) string {
 // jailed are the folders of a jail's tree that are mount points.
 var jailed = []string{"usr", "bin", "lib", "lib64", "proc", "dev", "tmp", "sandbox"}
 
-// leavesNothing waits until there are no more traces than before: the kernel takes its time, but
-// leaks persist.
+// leavesNothing waits until there are no more traces than before. The kernel may take some time,
+// but leaks persist.
 func leavesNothing(t *testing.T, before, what string) {
 	t.Helper()
 	after := traces(t)
@@ -94,9 +95,9 @@ func cgroupsOf(t *testing.T, pid int) []string {
 
 func TestFailureAtAnyStepLeavesNothing(t *testing.T) {
 	requireFull(t)
-	t.Setenv("TMPDIR", t.TempDir()) // other processes have files in the usual one
+	t.Setenv("TMPDIR", t.TempDir()) // other processes have files in the usual folder
 
-	// Whatever the runtime opens only once is open from now on.
+	// From now on, all files that the runtime opens only once are open.
 	if err := startJail(t, Config{Worker: "echo"}).Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func TestFailureAtAnyStepLeavesNothing(t *testing.T) {
 
 func TestStartThatIsCancelledLeavesNothing(t *testing.T) {
 	requireFull(t)
-	t.Setenv("TMPDIR", t.TempDir()) // as above
+	t.Setenv("TMPDIR", t.TempDir()) // other processes have files in the usual folder
 	before := traces(t)
 	for i := range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*2*time.Millisecond)
@@ -151,10 +152,11 @@ func TestStartThatIsCancelledLeavesNothing(t *testing.T) {
 	}
 }
 
-// launcher is the environment variable that makes this test binary a launcher to be killed.
+// launcher is the environment variable that turns this test binary into a launcher, which a test
+// kills.
 const launcher = "JAIL_TEST_LAUNCHER"
 
-// TestLauncher is not a test: TestDeathOfTheLauncherLeavesNothing runs it.
+// TestLauncher is not a test, but the launcher that TestDeathOfTheLauncherLeavesNothing runs.
 func TestLauncher(t *testing.T) {
 	kind := os.Getenv(launcher)
 	if kind == "" {
@@ -229,7 +231,7 @@ func dies(t *testing.T, kind Class) {
 		}
 	}
 
-	// The next start sweeps the groups.
+	// The next start removes the groups.
 	if err := startJail(t, Config{Worker: "echo"}).Kill(); err != nil {
 		t.Error(err)
 	}
@@ -317,7 +319,8 @@ func TestNestedSignalsAndSpares(t *testing.T) {
 	}
 }
 
-// TestRefusedNamespacesLeadToNested runs itself where no namespaces can be created.
+// TestRefusedNamespacesLeadToNested runs itself in an environment where no namespaces can be
+// created.
 func TestRefusedNamespacesLeadToNested(t *testing.T) {
 	const inside = "JAIL_TEST_REFUSED"
 	if os.Getenv(inside) != "" {
@@ -338,7 +341,7 @@ func TestRefusedNamespacesLeadToNested(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The limit belongs to a user namespace, so the host keeps its own.
+	// The limit applies to a user namespace, so the host's limit is unchanged.
 	c := exec.Command("/bin/sh", "-c",
 		`echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" -test.run='^TestRefused'`, self)
 	c.Env = append(os.Environ(), inside+"=1")
@@ -354,7 +357,7 @@ func TestRefusedNamespacesLeadToNested(t *testing.T) {
 	}
 }
 
-// TestAsOrdinaryUser repeats the other tests without being root.
+// TestAsOrdinaryUser repeats the other tests as a user other than root.
 func TestAsOrdinaryUser(t *testing.T) {
 	requireRoot(t)
 	if testing.Short() {
@@ -404,7 +407,7 @@ func copyFile(t *testing.T, to, from string) {
 	}
 }
 
-// BenchmarkStart measures the time from nothing to an attested guest, and to its end.
+// BenchmarkStart measures the time to start a jail with an attested guest, and to end it.
 func BenchmarkStart(b *testing.B) {
 	for _, c := range []struct {
 		name string

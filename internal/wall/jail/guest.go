@@ -18,14 +18,14 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/pagemap"
 )
 
-// runGuest is the child of the init. It locks itself down, attests, waits for the launcher's
-// permission, and becomes the program or runs the worker. It never returns.
+// runGuest is the child of the init. It locks itself down, sends its attestation, waits for the
+// launcher's permission, and becomes the program or runs the worker. It never returns.
 func runGuest(worker func(conn *os.File) int) {
 	runtime.LockOSThread()
 
 	var g guest
 	if err := receiveFromLauncher(&g.plan); err != nil {
-		exitHelper(helperFailed) // the launcher is gone or has given up
+		exitHelper(helperFailed) // the launcher has ended or given up
 	}
 	m := message{Attestation: &g.attestation}
 	if err := g.lockDown(); err != nil {
@@ -54,8 +54,8 @@ type guest struct {
 	status      *os.File // opened early, read late
 }
 
-// lockDown gives up every privilege, in the only order that works, and attests. Each step is proven
-// at the last moment when a proof is still possible.
+// lockDown gives up every privilege, in the only order that works, and sends the attestation. It
+// proves each step at the last moment when a proof is still possible.
 func (g *guest) lockDown() error {
 	p := &g.plan
 	if err := p.failAt("guest"); err != nil {
@@ -94,14 +94,14 @@ func (g *guest) lockDown() error {
 	return p.failAt("attest")
 }
 
-// lockStep sets up one layer and proves that it holds.
+// lockStep sets up one layer and proves that it is in force.
 type lockStep struct {
 	layer     Layers
 	mechanism string
 	do        func() error
 }
 
-// lockSteps are the steps of lockDown, in order.
+// lockSteps returns the steps of lockDown, in order.
 func (g *guest) lockSteps() []lockStep {
 	return []lockStep{
 		{
@@ -147,7 +147,7 @@ func (g *guest) compareNamespaces(names ...string) error {
 	return nil
 }
 
-// describeTree describes how the file tree is kept apart from the host's files.
+// describeTree describes how the file tree is separated from the host's files.
 func describeTree(p *plan) string {
 	const how = "separate tmpfs root, read-only binds"
 	mounts, err := readMounts()
@@ -178,8 +178,8 @@ func (g *guest) checkTree() error {
 	return checkMounts(&g.plan, mounts)
 }
 
-// restrictFiles applies the Landlock rules and proves that they hold: no rule allows listing the
-// root.
+// restrictFiles applies the Landlock rules. It proves that they are in force by listing the root,
+// which no rule allows.
 func (g *guest) restrictFiles() error {
 	g.attestation.LandlockABI = landlockABI()
 	if err := restrictFiles(&g.plan); err != nil {
@@ -197,7 +197,7 @@ func (g *guest) restrictFiles() error {
 	return nil
 }
 
-// checkPrivileges proves that none of the privileges is left that the init gave up before it
+// checkPrivileges proves that the guest has none of the privileges that the init gave up before it
 // started the guest.
 func (g *guest) checkPrivileges() error {
 	if err := setCapabilities(0); err != nil {
@@ -212,13 +212,13 @@ func (g *guest) checkPrivileges() error {
 		return err
 	}
 	if g.plan.Class == Nested {
-		status["CapBnd"] = "0" // only root can empty it, and no_new_privs makes it moot
+		status["CapBnd"] = "0" // only root can empty it, and with no_new_privs it has no effect
 	}
 	return checkPrivileges(status)
 }
 
-// filterCalls installs the seccomp filter. It comes last: afterwards hardly anything can be looked
-// up.
+// filterCalls installs the seccomp filter. It comes last, because the filter refuses most of the
+// calls that the checks need.
 func (g *guest) filterCalls() error {
 	if err := installFilter(&g.plan); err != nil {
 		return err
@@ -230,10 +230,10 @@ func (g *guest) filterCalls() error {
 	return checkFilter(status, g.plan.Proxy)
 }
 
-// executeProgram becomes the program. It never returns: a failure becomes exit code 127 with the
-// reason on standard error, as from a shell.
+// executeProgram becomes the program. It never returns. A failure leads to exit code 127 with the
+// reason on standard error, as in a shell.
 func (g *guest) executeProgram() {
-	// A signal that the launcher ignored would stay ignored in the program.
+	// Otherwise, the program would ignore the signals that the launcher ignored.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
 
 	err := syscall.Exec(g.plan.Path, g.plan.Args, g.plan.Env)
@@ -251,14 +251,14 @@ func (g *guest) runWorker(worker func(conn *os.File) int) {
 		exitHelper(helperFailed)
 	}
 
-	// The main goroutine holds the main thread while init functions run.
+	// The main goroutine occupies the main thread while init functions run.
 	go func() { exitHelper(worker(conn)) }()
 	select {}
 }
 
 // openConnection returns the guest's end of a worker's connection.
 func openConnection() (*os.File, error) {
-	// The runtime then needs no thread to wait for it.
+	// The runtime then needs no thread to wait for the connection.
 	if err := unix.SetNonblock(connFD, true); err != nil {
 		return nil, err
 	}

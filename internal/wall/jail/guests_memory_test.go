@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The attempts below hold memory that belongs to no process until a sample detects it.
+// The attempts below allocate memory that belongs to no process, and keep it until a sample detects
+// it.
 
 // queues fills the buffers of a number of socket pairs, in both directions, and keeps them.
 func queues(argument string) string {
@@ -30,7 +31,7 @@ func queues(argument string) string {
 		}
 	}
 
-	time.Sleep(time.Minute) // it is killed earlier
+	time.Sleep(time.Minute) // the guest is killed earlier
 	return "done"
 }
 
@@ -52,11 +53,11 @@ func sharedMemory(argument string) string {
 		}
 	}
 
-	time.Sleep(time.Minute) // it is killed earlier
+	time.Sleep(time.Minute) // the guest is killed earlier
 	return "done"
 }
 
-// keepFile keeps 80 MiB in a file of a folder that no longer has a name.
+// keepFile keeps 80 MiB in a deleted file of a folder.
 func keepFile(dir string) string {
 	f, err := os.Create(dir + "/kept")
 	if err == nil {
@@ -73,6 +74,6 @@ func keepFile(dir string) string {
 			return outcome(err)
 		}
 	}
-	time.Sleep(time.Minute) // it is killed earlier
+	time.Sleep(time.Minute) // the guest is killed earlier
 	return "done"
 }

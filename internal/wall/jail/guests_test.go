@@ -23,8 +23,8 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/frame"
 )
 
-// The guests of the tests. A hostile one answers each frame, which contains the name of an attempt
-// and its argument, with the outcome of the attempt.
+// The guests of the tests. A hostile guest receives frames with the name of an attempt and its
+// argument, and answers each with the outcome of the attempt.
 
 func init() {
 	Register("echo", func(conn *os.File) int {
@@ -274,7 +274,7 @@ func dial(argument string) string {
 	return outcome(err)
 }
 
-// datagram sends to a named socket from half of a pair.
+// datagram sends a datagram to a named socket from one socket of a pair.
 func datagram(name string) string {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
@@ -350,7 +350,7 @@ func flood(argument string) string {
 	for i := 0; i < len(memory); i += 4096 {
 		memory[i] = 1
 		if i%(1<<20) == 0 {
-			time.Sleep(200 * time.Microsecond) // otherwise a sampler would have no chance
+			time.Sleep(200 * time.Microsecond) // otherwise, a sampler would be too slow
 		}
 	}
 
@@ -420,7 +420,7 @@ func orphans(string) string {
 	return "done"
 }
 
-// runThreads does something on many threads at the same time and returns the distinct answers.
+// runThreads calls do on n threads concurrently, and returns the distinct results.
 func runThreads(n int, do func() string) string {
 	var all, ready sync.WaitGroup
 	var mu sync.Mutex
@@ -496,8 +496,7 @@ func descriptors(string) string {
 	return strings.Join(odd, ",")
 }
 
-// eachThread returns the fields in the status of the guest's threads that distinguish them from a
-// locked-down thread.
+// eachThread describes the status of those threads of the guest that are not locked down.
 func eachThread(string) string {
 	var odd []string
 	tasks, err := os.ReadDir("/proc/self/task")

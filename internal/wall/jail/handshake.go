@@ -55,7 +55,7 @@ func (p *Process) releaseGuest() error {
 	if err := writeMessage(p.gate, order{ID: 1}); err != nil {
 		return fmt.Errorf("cannot let the guest start: %w", err)
 	}
-	_ = p.gate.Close() // everything was read
+	_ = p.gate.Close() // everything has been read
 	return p.control.SetDeadline(time.Time{})
 }
 
@@ -87,8 +87,8 @@ func (p *Process) sendPlan(c *net.UnixConn, helper string) (message, error) {
 	return m, nil
 }
 
-// checkAttestation compares the attestation with the promises of the class, and the facts seen from
-// outside with the request.
+// checkAttestation compares the attestation with the promises of the class, and the facts that are
+// visible from outside with the request.
 func (p *Process) checkAttestation() error {
 	a := p.attestation
 	promised := Layers(1<<allLayers-1) &^ Cgroup &^ p.plan.Off
@@ -118,7 +118,8 @@ func (p *Process) checkAttestation() error {
 	return nil
 }
 
-// describeCgroup describes the only layer that the launcher sees better than the guest.
+// describeCgroup describes the only layer about which the launcher has better information than the
+// guest.
 func (p *Process) describeCgroup() LayerState {
 	s := LayerState{Name: Cgroup.String()}
 	switch {
@@ -153,7 +154,7 @@ func writeMessage(c *net.UnixConn, m any) error {
 	return err
 }
 
-// errNoFile reports a message that came with something other than one file.
+// errNoFile reports a message whose attachment is not exactly one file.
 var errNoFile = errors.New("a message contained something other than a file")
 
 // readMessage reads one message, and the file attached to it, if any.

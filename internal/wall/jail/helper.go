@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperName is the first argument of a process that this package starts from its own
-// binary. Alone it starts the init. With roleProgram, or with roleWorker and a name, it
-// starts the guest.
+// helperName is the first argument of a process that this package starts from its own binary.
+// Without further arguments, it starts the init. With roleProgram, or with roleWorker and a name,
+// it starts the guest.
 const (
 	helperName  = "rlm-jail"
 	roleProgram = "program"
@@ -24,7 +24,7 @@ const (
 	connFD     = 3 // to the launcher; the guest keeps it
 	launcherFD = 4 // to the launcher; only the helpers have it
 	initGate   = 5 // in the init: the future launcherFD of the guest
-	awakeFD    = 5 // closed by the guest once its libraries are loaded, with cgo only
+	awakeFD    = 5 // with cgo only; the guest closes it when its libraries are loaded
 	firstTree  = 6 // the binds of a root launcher, as detached mounts
 )
 
@@ -39,8 +39,8 @@ const noRaceDelay = "GORACE=atexit_sleep_ms=0"
 // helperFailed is the exit code of a helper that failed. The helper has already sent the reason.
 const helperFailed = 125
 
-// init turns the process into a helper if it was started as one. No workers are registered yet: the
-// packages that register them are initialised later.
+// init turns the process into a helper if it was started as one. At this time, no workers are
+// registered, because their packages are initialised later.
 func init() {
 	switch {
 	case len(os.Args) == 0 || os.Args[0] != helperName:
@@ -68,8 +68,8 @@ var workers struct {
 // In a jail, Register runs the function and does not return, so packages that are initialised later
 // never run there.
 //
-// The function reads and writes conn, the guest's end of Process.Conn. In profile Compute it cannot
-// open anything else: embed the files that it needs in the binary, or send them.
+// The function reads and writes conn, the guest's end of Process.Conn. In profile Compute, it
+// cannot open anything else, so embed the files that it needs in the binary, or send them.
 func Register(name string, main func(conn *os.File) int) {
 	args := os.Args
 	if len(args) == 3 && args[0] == helperName && args[1] == roleWorker && args[2] == name {

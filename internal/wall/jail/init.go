@@ -16,17 +16,17 @@ import (
 
 // runInit is process 1 of the jail. It never returns.
 //
-// It runs on the main thread, which is locked while init functions run: the guest inherits this
-// thread's reduced privileges, and dies when this thread dies.
+// It runs on the main thread, which is locked while init functions run, because the guest inherits
+// this thread's reduced privileges, and dies when this thread dies.
 func runInit() {
 	runtime.LockOSThread()
 
 	var in initProcess
 	if err := receiveFromLauncher(&in.plan); err != nil {
-		exitHelper(helperFailed) // the launcher is gone
+		exitHelper(helperFailed) // the launcher has ended
 	}
 	if err := in.buildJail(); err != nil {
-		_ = sendToLauncher(describeError(err)) // if the launcher is gone, no reason is needed
+		_ = sendToLauncher(describeError(err)) // if the launcher has ended, no reason is needed
 		exitHelper(helperFailed)
 	}
 	if err := in.reportReady(); err != nil {
@@ -53,8 +53,8 @@ type initProcess struct {
 }
 
 // buildJail starts the guest, which waits, and builds the jail around it. In this order, the guest
-// is executed while the binary and its libraries can still be found, and both start at the same
-// time.
+// can still find the binary and its libraries, and the start of the guest and the construction of
+// the jail overlap.
 func (in *initProcess) buildJail() error {
 	if err := in.prepareSelf(); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (in *initProcess) startGuest() error {
 
 	if withCgo {
 		_ = unix.Close(awake[1])              // the guest has the other copy
-		_, _ = unix.Read(awake[0], []byte{0}) // waits for its end
+		_, _ = unix.Read(awake[0], []byte{0}) // waits until the guest closes it
 	}
 	for _, fd := range []int{connFD, initGate} {
 		if err := unix.Close(fd); err != nil {
@@ -181,14 +181,14 @@ func (in *initProcess) reapProcesses() {
 			in.endJail()
 		case pid == in.guest:
 			end := &exited{Status: status, Memory: in.memory.Load()}
-			_ = sendToLauncher(message{Exit: end}) // the jail ends anyway
+			_ = sendToLauncher(message{Exit: end}) // the jail ends in any case
 			in.inOrder.Lock()
 			in.endJail()
 		}
 	}
 }
 
-// carryOutOrders carries out the launcher's orders until the launcher is gone.
+// carryOutOrders carries out the launcher's orders until the launcher has ended.
 func (in *initProcess) carryOutOrders() {
 	for {
 		var o order
@@ -235,10 +235,10 @@ func (in *initProcess) endJail() {
 	exitHelper(0)
 }
 
-// signalAll signals every process but this one.
+// signalAll signals every process except this one.
 func (in *initProcess) signalAll(sig syscall.Signal) {
 	if in.plan.wants(Namespaces) {
-		_ = unix.Kill(-1, sig) // none left is fine
+		_ = unix.Kill(-1, sig) // fails if there are no other processes
 		return
 	}
 	for _, pid := range in.listOthers() {
@@ -246,8 +246,8 @@ func (in *initProcess) signalAll(sig syscall.Signal) {
 	}
 }
 
-// killExcept kills every process but this one, and the guest and keep unless keep is 0. It stops
-// them first, so that none can escape by forking.
+// killExcept kills every process except this one. If keep is not 0, it also spares the guest and
+// the process keep. It stops them first, so that none can escape by forking.
 func (in *initProcess) killExcept(keep int) {
 	for range 1000 {
 		in.signalAll(unix.SIGSTOP)

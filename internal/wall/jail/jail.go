@@ -7,26 +7,26 @@
 // They are:
 //
 //   - The launcher is the process that calls Start.
-//   - The init is process 1 of the jail: this very binary, executed again. It builds the
-//     file tree, reaps processes, and ends the whole jail when it ends.
+//   - The init is process 1 of the jail, which executes this same binary again. It builds the file
+//     tree, reaps processes, and ends the whole jail when it ends.
 //   - The guest is a child of the init. It locks itself down and proves that to the
 //     launcher. Only then does it become what Config names: a program of the file tree
 //     (Path), or a Go function of this binary (Worker).
 //
 // The other words of this package:
 //
-//   - A Process is a running jail, seen from the launcher.
+//   - A Process is the launcher's handle of a running jail.
 //   - A layer is one independent obstacle: namespaces, mounts, Landlock, and so on.
 //   - An Attestation is the guest's own measurement of its layers, before the first hostile
-//     instruction. Start compares it with what was asked for.
-//   - A Class states which layers are in force: Full has them all, Nested has no namespaces. Most
-//     containers allow only Nested.
+//     instruction. Start compares it with the request.
+//   - A Class states which layers are in force: Full has all of them, and Nested has no namespaces.
+//     Most containers allow only Nested.
 //   - A Profile lists the system calls that the guest may make.
 //
-// Every binary that imports this package is its own helper: an init function notices that
-// the process was started as one, and never returns.
+// Every binary that imports this package is its own helper. If the process was started as a helper,
+// an init function of the package takes over and never returns.
 //
-// Only Linux has jails. On other systems Start returns an error.
+// Only Linux has jails. On other systems, Start returns an error.
 package jail
 
 import (
@@ -48,15 +48,15 @@ const (
 // Profile names the system calls that the guest may make.
 type Profile string
 
-// The profiles. In all of them, the only socket that a guest can create is one of a pair of
+// The profiles. In all of them, the only sockets that a guest can create are pairs of connected
 // streams.
 const (
 	// Compute is for workers that only compute and talk to the launcher, without new files,
 	// programs or processes.
 	Compute Profile = "compute"
 	// Engine is for workers that also run machine code which they map or generate, and keep files
-	// in memory. They open no file by name either, except the page table, which package pagemap
-	// then holds.
+	// in memory. They cannot open files by name either, except for the page table, which package
+	// pagemap then keeps open.
 	Engine Profile = "engine"
 	// Programs is for guests that use files, threads and processes.
 	Programs Profile = "programs"
@@ -95,10 +95,10 @@ func (l Layers) String() string {
 
 // Bind makes a file or folder of the host visible in the jail's file tree.
 type Bind struct {
-	// Source is an absolute path on the host. Only the launcher need be able to reach it, but the
+	// Source is an absolute path on the host. Only the launcher must be able to reach it, but the
 	// guest's user must be able to read the files.
 	Source string
-	// Target is an absolute path in the jail, or empty for Source. In class Nested it must equal
+	// Target is an absolute path in the jail, or empty for Source. In class Nested, it must equal
 	// Source.
 	Target string
 	// Writable allows the guest's user to write, as far as the modes of the files permit. Programs
@@ -124,7 +124,7 @@ type Config struct {
 	// Profile must be Programs.
 	Path string
 	Args []string
-	// Env is the whole environment, as "name=value". A program inherits it; a worker reads it
+	// Env is the complete environment, as "name=value". A program inherits it; a worker reads it
 	// through os.Environ.
 	Env []string
 	// Dir is the working folder inside the jail; empty means /sandbox.
@@ -137,9 +137,9 @@ type Config struct {
 	// Scratch lists additional folders below / that the guest may write to. Like /tmp, each is a
 	// separate file system, bounded and in memory. It implies class Full.
 	Scratch []string
-	// Proxy adds the only thing that the guest can connect to: a listener on 127.0.0.1:ProxyPort of
-	// its separate network, which the launcher serves. See Process.Proxy. Profile must be Programs;
-	// Proxy implies class Full.
+	// Proxy adds a listener on 127.0.0.1:ProxyPort of the guest's separate network, which the
+	// launcher serves. The guest cannot connect to anything else. See Process.Proxy. Profile must
+	// be Programs; Proxy implies class Full.
 	Proxy bool
 	// Limits bound the jail.
 	Limits Limits
@@ -148,10 +148,11 @@ type Config struct {
 	// MinClass is the weakest acceptable class; it defaults to Full.
 	MinClass Class
 	// AllowSampled accepts a jail of profile Programs or Engine whose memory no cgroup counts. The
-	// init then samples it: see watchMemory for what it misses. Compute needs no permission.
+	// init then samples the memory; see watchMemory for the memory that it misses. Profile Compute
+	// does not need this permission.
 	AllowSampled bool
-	// Off lists layers to leave out. It is for tests that prove the effect of a layer: Start
-	// refuses it outside a test binary.
+	// Off lists layers to omit. It is for tests that prove the effect of a layer; Start refuses it
+	// outside a test binary.
 	Off Layers
 }
 
@@ -162,7 +163,7 @@ const ProxyPort = 3128
 type Exit struct {
 	Code   int            // -1 if a signal ended it
 	Signal syscall.Signal // the signal that ended it, or 0
-	OOM    bool           // something in the tree was killed for lack of memory
+	OOM    bool           // a process of the tree was killed for lack of memory
 	Killed bool           // by Kill or the end of the context, before it ended by itself
 }
 
@@ -182,7 +183,7 @@ func (e Exit) String() string {
 // Usage holds the resources that the jail has used.
 type Usage struct {
 	PeakMemory int64 // bytes, whole tree; 0 if no cgroup counts them
-	// CPUNanos is the processor time of the whole tree. Without a cgroup it covers only the
+	// CPUNanos is the processor time of the whole tree. Without a cgroup, it covers only the
 	// processes that have ended.
 	CPUNanos int64
 }
@@ -190,7 +191,7 @@ type Usage struct {
 // LayerState is the state of one layer as measured.
 type LayerState struct {
 	Name      string `json:"name"`      // one of the names of Layers
-	On        bool   `json:"on"`        // it holds
+	On        bool   `json:"on"`        // the layer is in force
 	Mechanism string `json:"mechanism"` // how, in a few words; empty if not On
 	Why       string `json:"why"`       // why not, if not On
 }
@@ -207,7 +208,7 @@ type Attestation struct {
 	PID         int          `json:"pid"`      // the guest's PID, inside
 }
 
-// holds reports whether all of these layers hold.
+// holds reports whether all of these layers are in force.
 func (a Attestation) holds(layers Layers) bool {
 	for i, name := range layerNames {
 		if layers&(1<<i) == 0 {

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// requireTier skips a test if a requirement is not met, or fails it if the local tier is mandatory.
+// requireTier skips a test if a requirement is not met, or fails the test if tier local is
+// mandatory.
 func requireTier(t *testing.T, ok bool, want string) {
 	t.Helper()
 	if ok {
@@ -67,7 +68,7 @@ func systemBinds() []Bind {
 	return binds
 }
 
-// startJail starts a jail that is ended with the test.
+// startJail starts a jail that ends with the test.
 func startJail(t *testing.T, cfg Config) *Process {
 	t.Helper()
 	cfg.AllowSampled = true
@@ -88,7 +89,7 @@ func startJail(t *testing.T, cfg Config) *Process {
 	return p
 }
 
-// noTrace fails the test if anything is left of a jail.
+// noTrace fails the test if anything of a jail remains.
 func noTrace(t *testing.T, p *Process) {
 	t.Helper()
 	if p.cgroup != nil {
@@ -103,7 +104,7 @@ func noTrace(t *testing.T, p *Process) {
 		return
 	}
 
-	// Another test run may have the slot by now, and threads in it.
+	// By now, another test run may use the slot and have threads with this user.
 	s, err := lockSlot(filepath.Dir(p.slot.file.Name()), p.slot.uid)
 	if err != nil {
 		t.Error(err)
@@ -112,7 +113,8 @@ func noTrace(t *testing.T, p *Process) {
 		return
 	}
 
-	// The previous launcher with this slot may have died just now, followed by its jail.
+	// The previous launcher with this slot may have died just now, and its jail may still be
+	// ending.
 	n := countTasks(s.uid)
 	for end := time.Now().Add(time.Minute); n != 0 && time.Now().Before(end); n = countTasks(s.uid) {
 		time.Sleep(10 * time.Millisecond)
@@ -150,7 +152,7 @@ func startHostile(t *testing.T, cfg Config) *hostileGuest {
 	}
 }
 
-// try makes the guest try something and returns the outcome.
+// try makes the guest try an attempt, and returns the outcome.
 func (h *hostileGuest) try(attempt string) string {
 	h.t.Helper()
 	if err := h.Conn().SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
@@ -347,7 +349,7 @@ func TestKillExceptSparesOne(t *testing.T) {
 	}
 }
 
-// childrenOf counts the living processes below the init, as seen from outside.
+// childrenOf counts the living processes below the init, from outside the jail.
 func childrenOf(t *testing.T, p *Process) int {
 	t.Helper()
 	parents := map[int]int{}
@@ -423,7 +425,7 @@ func TestStartRefuses(t *testing.T) {
 
 func TestBindOfAPrivateFolder(t *testing.T) {
 	requireFull(t)
-	private := t.TempDir() // other users cannot enter its parents
+	private := t.TempDir() // other users cannot enter the parent folders
 	if err := os.WriteFile(private+"/file", []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}

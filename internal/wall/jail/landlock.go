@@ -24,7 +24,7 @@ const (
 // landlockConfigs holds, for each ABI from 1 on, everything that the ABI can forbid. An ABI beyond
 // the last one here is treated as the last one.
 //
-// They are never relaxed by BestEffort, which leaves a process without any rule where the kernel
+// They are never relaxed with BestEffort, which leaves a process without any rule if the kernel
 // lacks one right. If a kernel and the library disagree, the start must fail.
 var landlockConfigs = []landlock.Config{
 	landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
@@ -35,14 +35,15 @@ const (
 	// nestedABI is the first ABI that keeps a guest from signalling processes outside. With
 	// namespaces, the process namespace does that.
 	nestedABI = 6
-	// syncABI is the first ABI that restricts all threads at once. With earlier ones, each thread
+	// syncABI is the first ABI that restricts all threads together. With earlier ones, each thread
 	// has a separate domain.
 	syncABI = 8
-	// signalErratum marks kernels whose signal scope spares the threads of one process.
+	// signalErratum marks kernels whose signal scope does not apply among the threads of one
+	// process.
 	signalErratum = 1 << 1
 )
 
-// landlockABI returns the Landlock ABI available here, or 0 if none.
+// landlockABI returns the Landlock ABI available here, or 0 if there is none.
 func landlockABI() int {
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
@@ -50,7 +51,7 @@ func landlockABI() int {
 	}
 
 	// Without the fix, scopes would keep a Go program from signalling its own threads, which the
-	// runtime does all the time. The library then refuses scopes as well.
+	// runtime does constantly. The library then also refuses scopes.
 	errata, err := ll.LandlockGetErrata()
 	if fixed := err == nil && errata&signalErratum != 0; !fixed {
 		abi = min(abi, nestedABI-1)
@@ -67,8 +68,8 @@ func restrictFiles(p *plan) error {
 
 	config := landlockConfigs[abi-1]
 	if abi < syncABI && p.Worker != "" && p.Profile == Programs && p.wants(Namespaces) {
-		// One thread could not signal the children of another. The process namespace keeps signals
-		// inside.
+		// With the scope, a thread could not signal the children of another thread. The process
+		// namespace already keeps signals inside.
 		config.Scoped &^= ll.ScopeSignal
 	}
 
@@ -78,7 +79,7 @@ func restrictFiles(p *plan) error {
 	return nil
 }
 
-// checkLandlockABI returns an error if an ABI is insufficient for the plan.
+// checkLandlockABI returns an error if an ABI is not sufficient for the plan.
 func checkLandlockABI(p *plan, abi int) error {
 	if abi == 0 {
 		return errors.New("the kernel has no Landlock: " +
@@ -93,7 +94,7 @@ func checkLandlockABI(p *plan, abi int) error {
 }
 
 // landlockRules returns the rules that allow paths to a guest. A rule contains only rights that
-// config restricts. Only programs have any paths.
+// config restricts. Only profile Programs allows paths.
 func landlockRules(p *plan, config landlock.Config) []landlock.Rule {
 	if p.Profile != Programs {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// launch carries out the steps of a start. p holds the resources made so far.
+// launch carries out the steps of a start. p holds the resources that the steps have created.
 func (p *Process) launch(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (p *Process) launch(ctx context.Context) error {
 	return nil
 }
 
-// completePlan decides everything that the plan leaves open.
+// completePlan sets everything that the plan does not specify.
 func (p *Process) completePlan() error {
 	trees, err := planTrees(p.plan.Binds)
 	if err != nil {
@@ -161,7 +161,7 @@ func closeFiles(files []*os.File) {
 	}
 }
 
-// openTrees opens the binds for a guest that could not reach them itself.
+// openTrees opens the binds for a guest that cannot reach them itself.
 func (p *Process) openTrees() ([]*os.File, error) {
 	if p.slot == nil || !p.plan.wants(Mounts) {
 		return nil, nil
@@ -185,7 +185,7 @@ func (p *Process) openTrees() ([]*os.File, error) {
 }
 
 // startInit starts the init. The thread that starts it stays alive until the init has ended,
-// because the kernel treats the end of that thread as the end of the parent.
+// because for the kernel, the end of that thread is the end of the parent.
 func (p *Process) startInit(files []*os.File) error {
 	if err := p.plan.failAt("spawn"); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (p *Process) startInit(files []*os.File) error {
 
 	if err := <-started; err != nil {
 		p.wg.Wait()
-		_ = r.Close() // nothing was written
+		_ = r.Close() // no data was written
 		return p.explainStart(err)
 	}
 	return nil
@@ -249,7 +249,7 @@ func (p *Process) cloneAttributes() *syscall.SysProcAttr {
 		attr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
 	}
 	if p.plan.Class == Nested {
-		// It outlives the launcher for a moment, to kill the other processes.
+		// The init outlives the launcher for a moment, to kill the other processes.
 		attr.Pdeathsig = 0
 		return attr
 	}
@@ -289,7 +289,7 @@ func (p *Process) adoptSockets(ours []*os.File) error {
 		c, err := net.FileConn(f)
 		if err != nil {
 			for _, c := range conns[:i] {
-				_ = c.Close() // nothing was written
+				_ = c.Close() // no data was written
 			}
 			return fmt.Errorf("cannot use a socket: %w", err)
 		}
@@ -299,7 +299,7 @@ func (p *Process) adoptSockets(ours []*os.File) error {
 	return p.plan.failAt("adopt")
 }
 
-// joinCgroup moves the init into the cgroup before the init starts anything.
+// joinCgroup moves the init into the cgroup before the init starts other processes.
 func (p *Process) joinCgroup() error {
 	if p.cgroup == nil {
 		return nil

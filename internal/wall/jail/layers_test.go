@@ -55,7 +55,7 @@ func TestHostileAttemptsFail(t *testing.T) {
 		h.expect(attempt, want)
 	}
 
-	// The init ignores it, or Landlock refuses it.
+	// The init ignores the signal, or Landlock refuses it.
 	for _, attempt := range []string{"kill 1", "kill_parent"} {
 		if got := h.try(attempt); got != "done" && got != "EPERM" {
 			t.Errorf("%s: %s", attempt, got)
@@ -84,8 +84,8 @@ func TestInterpCanDoHardlyAnything(t *testing.T) {
 	}
 }
 
-// TestEachLayerHasANegativeControl: a control is an attempt that must fail in a complete jail, must
-// also fail with only one of the layers that stop it, and must succeed without all of them.
+// TestEachLayerHasANegativeControl tries attempts. Each must fail in a complete jail and with only
+// one of the layers that stop it, and must succeed without all of these layers.
 func TestEachLayerHasANegativeControl(t *testing.T) {
 	requireFull(t)
 	hold, err := net.Listen("tcp", "127.0.0.1:0")
@@ -136,8 +136,8 @@ func TestEachLayerHasANegativeControl(t *testing.T) {
 	}
 }
 
-// TestADatagramReachesNoSocketOfTheHost: half of a pair of datagram sockets, if a guest could
-// create one, can send to a socket in a bound folder.
+// TestADatagramReachesNoSocketOfTheHost checks that a guest cannot create a pair of datagram
+// sockets, with which it could send to a socket in a bound folder.
 func TestADatagramReachesNoSocketOfTheHost(t *testing.T) {
 	requireFull(t)
 	name := t.TempDir() + "/socket"
@@ -150,7 +150,8 @@ func TestADatagramReachesNoSocketOfTheHost(t *testing.T) {
 	if err := os.Chmod(name, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	// A writable folder has no overlayfs, on which sockets have no listeners.
+	// The folder is writable, because a read-only folder has an overlayfs, on which sockets have no
+	// listeners.
 	binds := []Bind{{Source: filepath.Dir(name), Writable: true}}
 	whole := startHostile(t, Config{Binds: binds})
 	whole.expect("datagram "+name, "EPERM")
@@ -158,8 +159,7 @@ func TestADatagramReachesNoSocketOfTheHost(t *testing.T) {
 	control.expect("datagram "+name, "done")
 }
 
-// controls tries an attempt with one layer of its obstacles at a time, and
-// with none.
+// controls tries an attempt with each of the layers that stop it alone, and without all of them.
 func controls(t *testing.T, attempt string, alone []Layers) {
 	t.Helper()
 	var all Layers
@@ -185,7 +185,7 @@ func controls(t *testing.T, attempt string, alone []Layers) {
 	}
 
 	if all&Namespaces != 0 {
-		// Then the host's user and Landlock must hold.
+		// Without namespaces, the host's user and Landlock must stop the attempt.
 		h := startHostile(t, Config{Limits: limits, Off: all, MinClass: Nested})
 		h.expect(attempt, "EPERM")
 		return
@@ -279,9 +279,9 @@ func TestMemoryFloodsDifferFromCrashes(t *testing.T) {
 		case off == 0:
 			requireCgroup(t)
 		case os.Geteuid() == 0:
-			continue // if a cgroup is available, there is no sampler to test
+			continue // with a cgroup, there is no sampler to test
 		default:
-			attempt = "hoard 300" // it stays until the sampler looks
+			attempt = "hoard 300" // the memory stays until the sampler detects it
 		}
 
 		h := startHostile(t, cfg)
@@ -311,8 +311,8 @@ func requireNoCgroup(t *testing.T) {
 	}
 }
 
-// TestMemoryIsSampledWithoutACgroup: a guest holds memory in each place that the kernel does not
-// charge to a process.
+// TestMemoryIsSampledWithoutACgroup checks the sampler with guests that keep memory in each place
+// that the kernel does not charge to a process.
 func TestMemoryIsSampledWithoutACgroup(t *testing.T) {
 	requireFull(t)
 	requireNoCgroup(t)
@@ -321,7 +321,7 @@ func TestMemoryIsSampledWithoutACgroup(t *testing.T) {
 			h := startHostile(t, Config{Limits: Limits{
 				Memory: 64 << 20, TmpBytes: 96 << 20, FileSize: 96 << 20,
 			}})
-			h.expect("read /dev/null", "done") // the limit holds for a normal guest
+			h.expect("read /dev/null", "done") // a normal guest stays below the limit
 
 			if got := h.try(attempt); got != "gone" {
 				t.Fatalf("it went %s", got)
@@ -336,8 +336,8 @@ func TestMemoryIsSampledWithoutACgroup(t *testing.T) {
 	}
 }
 
-// TestPipesAreSampledWithoutACgroup fills pipes in several processes. Each process alone stays
-// far below the limit.
+// TestPipesAreSampledWithoutACgroup fills pipes in several processes. Each process stays far below
+// the limit, but their sum exceeds it.
 func TestPipesAreSampledWithoutACgroup(t *testing.T) {
 	requireFull(t)
 	requireNoCgroup(t)
@@ -364,7 +364,7 @@ time.sleep(10)
 }
 
 // TestUnmeasurableMemoryIsRefused tries calls that would make the sampler's estimates too low. With
-// a cgroup, which counts this memory, a guest may make them.
+// a cgroup, which counts this memory, a guest may make these calls.
 func TestUnmeasurableMemoryIsRefused(t *testing.T) {
 	requireFull(t)
 	_, err := findCgroupParents()
@@ -386,7 +386,8 @@ func TestUnmeasurableMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// TestProgramsNeedACgroupOrPermission: the samples miss memory that only programs can allocate.
+// TestProgramsNeedACgroupOrPermission checks that profile Programs needs a cgroup or a permission,
+// because samples miss memory that only programs can allocate.
 func TestProgramsNeedACgroupOrPermission(t *testing.T) {
 	requireFull(t)
 	requireNoCgroup(t)
@@ -401,8 +402,8 @@ func TestProgramsNeedACgroupOrPermission(t *testing.T) {
 	}
 }
 
-// TestNoFileOfTheHostIsWatched: the folders of the host are the same inodes in a jail, so a
-// notification or a lease would reveal or affect the host's accesses to them.
+// TestNoFileOfTheHostIsWatched checks that notifications and leases are refused. The folders of the
+// host are the same inodes in a jail, so they would reveal or affect the host's accesses.
 func TestNoFileOfTheHostIsWatched(t *testing.T) {
 	requireFull(t)
 	whole := startHostile(t, Config{})
@@ -433,11 +434,11 @@ func TestForkBombStops(t *testing.T) {
 		Binds:   systemBinds(),
 		Limits:  Limits{Processes: 40},
 	})
-	_ = p // ended by the end of the test, which takes as long as it takes
+	_ = p // the end of the test ends the jail
 }
 
-// TestALockOfTheHostsFileEndsWithTheJail: a bind exposes the inode itself, so a guest can lock it.
-// SECURITY.md describes the consequences.
+// TestALockOfTheHostsFileEndsWithTheJail checks that a lock ends with the jail. A bind exposes the
+// inode itself, so a guest can lock it; SECURITY.md describes the consequences.
 func TestALockOfTheHostsFileEndsWithTheJail(t *testing.T) {
 	requireFull(t)
 	name := filepath.Join(t.TempDir(), "file")

@@ -28,7 +28,7 @@ func (m mounted) has(options ...string) bool {
 	return true
 }
 
-// readMounts lists the mounts that this process sees.
+// readMounts lists the mounts that are visible to this process.
 func readMounts() ([]mounted, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -51,7 +51,7 @@ func readMounts() ([]mounted, error) {
 	return all, lines.Err()
 }
 
-// unescapePath undoes the kernel's escapes for blanks in paths.
+// unescapePath decodes the kernel's escapes for white space in paths.
 func unescapePath(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratch lists the folders that the guest may write to, one tmpfs each. Programs expect the last
-// one for semaphores and shared memory.
+// scratch lists the folders that the guest may write to, one tmpfs each. Programs use the last one
+// for semaphores and shared memory.
 var scratch = []string{"/tmp", "/sandbox", "/dev/shm"}
 
 // devices are the device files of the jail.
 var devices = []string{"/dev/null", "/dev/urandom", "/dev/zero"}
 
 // isZero reports whether a tree is /dev/zero. A shared mapping of /dev/zero is memory that belongs
-// to no file: see private.
+// to no file; see private.
 func isZero(t tree) bool { return t.Source == "/dev/zero" }
 
 // newRoot is where the file tree is built before it becomes the root. Mounts there are visible only
@@ -79,7 +79,8 @@ func planTree(b Bind) (tree, error) {
 	}, nil
 }
 
-// findMounts records which trees have other mounts below them. An overlayfs would hide those.
+// findMounts records which trees have other mounts below them. An overlayfs would hide these
+// mounts.
 func findMounts(trees []tree) error {
 	mounts, err := readMounts()
 	if err != nil {
@@ -110,7 +111,8 @@ func isBelow(folder, path string) bool {
 }
 
 // openDetached returns a detached copy of the tree with its restrictions. A launcher that is root
-// calls it, because it can reach files that the guest's user cannot. Otherwise the init calls it.
+// calls openDetached itself, because it can reach files that the guest's user cannot reach.
+// Otherwise, the init calls it.
 func (t *tree) openDetached() (int, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, t.Source,
 		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
@@ -131,7 +133,7 @@ func (t *tree) openDetached() (int, error) {
 
 	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
 	if err != nil {
-		_ = unix.Close(fd) // the first error is returned
+		_ = unix.Close(fd) // the function returns the first error
 		return -1, fmt.Errorf("cannot restrict the bind of %s: %w", t.Source, err)
 	}
 	return fd, nil
@@ -143,7 +145,7 @@ func buildTree(p *plan) error {
 		return fmt.Errorf("cannot detach from the mounts of the host: %w", err)
 	}
 
-	// Open all binds first: the new root hides the host's files below newRoot.
+	// Open all binds first, because the new root hides the host's files below newRoot.
 	for i := range p.Trees {
 		t := &p.Trees[i]
 		if t.FD != 0 {
@@ -172,7 +174,7 @@ func buildTree(p *plan) error {
 
 // populateRoot fills the new root.
 func populateRoot(p *plan) error {
-	// The scratch folders come first: binds may be below them.
+	// The scratch folders come first, because binds may be below them.
 	for _, dir := range p.scratch() {
 		if err := mountScratch(p, newRoot+dir); err != nil {
 			return err
@@ -223,16 +225,16 @@ func attachTrees(p *plan, empty string) error {
 	return nil
 }
 
-// cover mounts a read-only overlayfs of an attached folder over it. Locks, leases and watches then
-// belong to the inodes of the overlayfs, so they reach neither the host nor other jails. Pages of
-// files are still shared with the host. An overlayfs without a writable folder needs a second one
-// to read: empty, which must stay.
+// cover mounts a read-only overlayfs of an attached folder over that folder. Locks, leases and
+// watches then belong to the inodes of the overlayfs, so they reach neither the host nor other
+// jails. Pages of files are still shared with the host. An overlayfs without a writable folder
+// needs a second readable folder. This is empty, which must stay empty.
 func (t *tree) cover(empty string) error {
 	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("cannot open overlayfs: %w", err)
 	}
-	defer func() { _ = unix.Close(fs) }() // its mount stays
+	defer func() { _ = unix.Close(fs) }() // the mount stays
 
 	target := newRoot + t.Target
 	escaped := strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(target)
@@ -273,7 +275,7 @@ func (t *tree) attach() error {
 	return unix.Close(t.FD)
 }
 
-// makeMountPoint creates an empty folder or file unless it exists.
+// makeMountPoint creates an empty folder or file, unless it exists.
 func makeMountPoint(target string, folder bool) error {
 	if folder {
 		if err := os.Mkdir(target, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
@@ -289,7 +291,7 @@ func makeMountPoint(target string, folder bool) error {
 	return f.Close()
 }
 
-// enterRoot makes newRoot the root, detaches the old root, and makes the new one read-only.
+// enterRoot makes newRoot the root, detaches the old root, and makes the new root read-only.
 func enterRoot() error {
 	if err := unix.Chdir(newRoot); err != nil {
 		return fmt.Errorf("cannot enter the new root: %w", err)

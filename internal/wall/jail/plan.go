@@ -19,9 +19,9 @@ type plan struct {
 	UID     int    // the guest's UID, inside
 	HostUID int
 	Sample  bool              // the init watches the memory for lack of a cgroup
-	Tasks   int               // that already count towards the limit of processes
+	Tasks   int               // tasks that already count towards the limit of processes
 	HostNS  map[string]string // names of the launcher's namespaces
-	FailAt  string            // for tests: the step to fail
+	FailAt  string            // for tests: the step that must fail
 }
 
 // tree is a file or folder of the host that appears in the jail.
@@ -49,7 +49,7 @@ func (p *plan) wants(l Layers) bool {
 // errInjected is the failure of a step chosen by a test.
 var errInjected = errors.New("injected failure")
 
-// failAt fails at the step chosen by a test.
+// failAt returns an error at the step that a test chose.
 func (p *plan) failAt(step string) error {
 	if p.FailAt != step {
 		return nil
@@ -63,7 +63,7 @@ type message struct {
 	Layer       Layers       `json:"layer,omitempty"`    // the subject of the error
 	Ready       bool         `json:"ready,omitempty"`    // the init has built everything
 	Done        int          `json:"done,omitempty"`     // the order with this number is done
-	Outgrown    bool         `json:"outgrown,omitempty"` // the init is killing all for lack of memory
+	Outgrown    bool         `json:"outgrown,omitempty"` // the init is killing all processes for lack of memory
 	Exit        *exited      `json:"exit,omitempty"`
 	Attestation *Attestation `json:"attestation,omitempty"`
 }
@@ -77,10 +77,10 @@ type exited struct {
 // order is a later message from the launcher to the init.
 type order struct {
 	ID     int   `json:"id"`
-	Signal int   `json:"signal,omitempty"` // to all but the init
-	Keep   int   `json:"keep,omitempty"`   // kill all but the init, the guest and this process
-	Memory int64 `json:"memory,omitempty"` // new bound of all, in bytes, where the init samples them
-	End    bool  `json:"end,omitempty"`    // kill all and exit
+	Signal int   `json:"signal,omitempty"` // to all processes except the init
+	Keep   int   `json:"keep,omitempty"`   // kill all processes except the init, the guest and this one
+	Memory int64 `json:"memory,omitempty"` // new limit of the jail, in bytes, if the init samples the memory
+	End    bool  `json:"end,omitempty"`    // kill all processes and exit
 }
 
 // layerError reports a layer that this machine cannot provide.
@@ -130,7 +130,7 @@ func sendToLauncher(m any) error {
 }
 
 // receiveFromLauncher reads a message from the launcher in a helper. It returns an error if the
-// launcher is gone.
+// launcher has ended.
 func receiveFromLauncher(m any) error {
 	buf := make([]byte, maxMessage)
 	for {

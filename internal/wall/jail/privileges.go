@@ -14,13 +14,13 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
-// lockedSecurebits permanently deny user 0 special rights, and keep every capability out of the
-// ambient set.
+// lockedSecurebits are flags that permanently deny user 0 special rights, and keep the ambient set
+// of capabilities empty.
 const lockedSecurebits = secbitNoRoot | secbitNoRoot<<1 |
 	secbitNoSetuidFixup | secbitNoSetuidFixup<<1 |
 	secbitKeepCaps<<1 | secbitNoAmbientRaise | secbitNoAmbientRaise<<1
 
-// The bit to the left of each of these bits locks it.
+// Security flags. The next higher bit of each flag locks the flag.
 const (
 	secbitNoRoot         = 1 << 0
 	secbitNoSetuidFixup  = 1 << 2
@@ -29,7 +29,7 @@ const (
 )
 
 // dropPrivileges removes from this thread the privileges that its children would inherit. The
-// thread keeps its own rights for now, because there are mounts to make.
+// thread keeps its own rights for now, because it must still mount file systems.
 func dropPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("cannot set no_new_privs: %w", err)
@@ -51,7 +51,7 @@ func dropPrivileges() error {
 		return err
 	}
 	if held&(1<<unix.CAP_SETPCAP) == 0 {
-		return nil // class Nested of an ordinary user: no_new_privs must be enough
+		return nil // in class Nested of an ordinary user, no_new_privs must be enough
 	}
 	if err := emptyBoundingSet(); err != nil {
 		return err
@@ -67,7 +67,7 @@ func emptyBoundingSet() error {
 	for c := uintptr(0); ; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) {
-			return nil // there are no more
+			return nil // there are no more capabilities
 		}
 		if err != nil {
 			return fmt.Errorf("cannot drop capability %d: %w", c, err)
@@ -86,7 +86,7 @@ func readCapabilities() (uint64, error) {
 }
 
 // keepInitCapabilities reduces the init, on all of its threads, to the capabilities that it needs
-// to see and kill every process of its namespace.
+// to inspect and kill every process of its namespace.
 func keepInitCapabilities(class Class) error {
 	keep := uint32(1<<unix.CAP_KILL | 1<<unix.CAP_SYS_PTRACE)
 	if class == Nested {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// errEnded is wrapped by the error of an order that came too late: the jail had ended before, or
+// errEnded is wrapped by the error of an order that was too late. The jail had ended before, or
 // ended during the order without confirming it.
 var errEnded = errors.New("the jail has ended")
 
@@ -35,14 +35,14 @@ type Process struct {
 	stopWatching func() bool // the context
 	wg           sync.WaitGroup
 	killed       atomic.Bool
-	outgrown     atomic.Bool   // the init reported that it kills all for lack of memory
+	outgrown     atomic.Bool   // the init reported that it kills all processes for lack of memory
 	launched     chan struct{} // closed once Start has written everything that finish reads
 	done         chan struct{} // closed by finish
 
-	// Written by readReports before done is closed.
+	// readReports writes this field before done is closed.
 	reported *exited
 
-	// Written by finish before done is closed.
+	// finish writes these fields before it closes done.
 	exit    Exit
 	usage   Usage
 	cleanup error
@@ -52,8 +52,8 @@ type Process struct {
 	replies map[int]chan struct{}
 }
 
-// Conn returns the launcher's end of a stream socket whose other end is descriptor 3 of
-// the guest. Kill closes it.
+// Conn returns the launcher's end of a stream socket whose other end is the guest's descriptor 3.
+// Kill closes it.
 func (p *Process) Conn() net.Conn { return p.conn }
 
 // Proxy returns the listener of Config.Proxy, or nil without it. The launcher accepts the guest's
@@ -63,7 +63,8 @@ func (p *Process) Proxy() net.Listener { return p.proxy }
 // Output returns the guest's standard output and error: the first and the last 32 KiB.
 func (p *Process) Output() []byte { return p.output.bytes() }
 
-// Attestation returns what the guest proved before it started.
+// Attestation returns the attestation of the jail, which was made before the guest's first
+// instruction.
 func (p *Process) Attestation() Attestation { return p.attestation }
 
 // Signal sends a signal to every process of the jail except its init, and returns once it has been
@@ -75,8 +76,8 @@ func (p *Process) Signal(ctx context.Context, sig syscall.Signal) error {
 	return p.sendOrder(ctx, order{Signal: int(sig)})
 }
 
-// KillExcept kills every process of the jail but three: its init, the guest, whose end would be the
-// end of the jail, and the process with number pid inside. It returns when the signals have been
+// KillExcept kills every process of the jail except three: the init, the guest, whose end would end
+// the jail, and the process whose number in the jail is pid. It returns when the signals have been
 // sent.
 func (p *Process) KillExcept(ctx context.Context, pid int) error {
 	if pid <= 1 {
@@ -112,7 +113,7 @@ func (p *Process) sendOrder(ctx context.Context, o order) error {
 		return nil
 	case <-p.done:
 		select {
-		case <-reply: // the order has ended the jail
+		case <-reply: // the order ended the jail
 			return nil
 		default:
 			return fmt.Errorf("cannot carry out an order: %w", errEnded)
@@ -130,7 +131,7 @@ func (p *Process) writeOrder(o order, within time.Duration) error {
 	)
 }
 
-// readReports reads the init's messages until the init is gone.
+// readReports reads the init's messages until the init has ended.
 func (p *Process) readReports() {
 	for {
 		var m message
@@ -139,7 +140,7 @@ func (p *Process) readReports() {
 			return
 		}
 		if file != nil {
-			_ = file.Close() // none was requested
+			_ = file.Close() // no file was requested
 		}
 
 		if m.Outgrown {
@@ -165,8 +166,8 @@ func (p *Process) confirmOrder(id int) {
 	}
 }
 
-// Wait waits until every process of the jail has ended or the context ends; the end of the context
-// does not end the jail. The error is about the wait and the cleanup; the Exit is about the guest.
+// Wait waits until every process of the jail has ended, or until the context ends, which does not
+// end the jail. The error describes the wait and the cleanup; the Exit describes the guest.
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	if p.isDone() {
 		return p.exit, p.cleanup
@@ -189,8 +190,8 @@ func (p *Process) isDone() bool {
 	}
 }
 
-// OOM reports whether anything in the jail was killed for lack of memory. Without a cgroup it asks
-// the init, so the answer includes every process whose end the caller has noticed.
+// OOM reports whether anything in the jail was killed for lack of memory. Without a cgroup, it
+// queries the init, so the answer includes every process whose end the caller has noticed.
 func (p *Process) OOM() bool {
 	if p.plan.Sample {
 		p.awaitReports()
@@ -201,18 +202,18 @@ func (p *Process) OOM() bool {
 	return p.outgrown.Load() || p.cgroup != nil && p.cgroup.sawOOM()
 }
 
-// awaitReports waits until everything that the init has sent is read. Reports arrive in order, so
-// the confirmation of an empty order is enough.
+// awaitReports waits until everything that the init has sent has been read. Reports arrive in
+// order, so the confirmation of an empty order is enough.
 func (p *Process) awaitReports() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 
 	if err := p.sendOrder(ctx, order{}); errors.Is(err, errEnded) {
-		_, _ = p.Wait(ctx) // only the memory matters to the caller
+		_, _ = p.Wait(ctx) // the caller needs only the memory reports
 	}
 }
 
-// Usage returns the resources that the jail has used so far.
+// Usage returns the resources that the jail has used.
 func (p *Process) Usage() Usage {
 	if p.isDone() {
 		return p.usage

@@ -11,8 +11,8 @@ import (
 
 // The functions below read facts about processes from /proc.
 
-// listOthers lists the processes of the jail except the init. Without a process namespace
-// these are its descendants.
+// listOthers lists the processes of the jail except the init. Without a process namespace, these
+// are the init's descendants.
 func (in *initProcess) listOthers() []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -103,7 +103,7 @@ func countTasks(uid int) int {
 			continue
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) == uid {
-			tasks, _ := os.ReadDir("/proc/" + process.Name() + "/task") // no process, no tasks
+			tasks, _ := os.ReadDir("/proc/" + process.Name() + "/task") // a process that has ended has no tasks
 			count += len(tasks)
 		}
 	}

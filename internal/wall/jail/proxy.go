@@ -18,8 +18,8 @@ func describeNetwork(p *plan) string {
 	return "empty network namespace"
 }
 
-// listenForProxy creates the only listener of the jail's network. The init creates it and hands it
-// to the launcher, so the launcher serves the connections from inside.
+// listenForProxy creates the only listener of the jail's network. The init creates it and sends it
+// to the launcher, which serves the connections of the guest.
 func listenForProxy() (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -56,7 +56,7 @@ func switchLoopbackOn(socket int) error {
 	return nil
 }
 
-// reportReady tells the launcher that the jail is built, and hands over the listener.
+// reportReady tells the launcher that the jail is built, and sends the listener.
 func (in *initProcess) reportReady() error {
 	m := message{Ready: true}
 	if !in.plan.Proxy {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// viaProxy determines what a guest can connect to.
+// viaProxy is a program that reports what a guest can connect to.
 const viaProxy = `
 import socket
 def connect(family, address, kind=socket.SOCK_STREAM):
@@ -48,8 +48,8 @@ for what in ("bind", "listen"):
         out.sendall(f"{what} {type(e).__name__}\n".encode())
 `
 
-// TestTheProxyIsAllThereIs: the guest reaches the listener served by the launcher, and nothing
-// else.
+// TestTheProxyIsAllThereIs checks that the guest reaches the listener served by the launcher, and
+// nothing else.
 func TestTheProxyIsAllThereIs(t *testing.T) {
 	requireFull(t)
 	const python = "/usr/bin/python3"

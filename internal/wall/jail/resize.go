@@ -29,8 +29,8 @@ func (p *Process) SetMemory(ctx context.Context, bytes int64) error {
 	return p.cgroup.setMemory(bytes)
 }
 
-// setMemory changes the group's limit. In version 1, the limit including swap can never be below
-// the limit without.
+// setMemory changes the group's limit. In version 1, the limit with swap can never be below the
+// limit without swap.
 func (c *cgroup) setMemory(bytes int64) error {
 	limits := c.memoryLimits(bytes)
 	if c.version == 1 && bytes > c.readNumber("memory", "memory.limit_in_bytes", "") {
@@ -68,7 +68,7 @@ func readTree(pid int) int64 {
 	sum := readMemory(pid)
 	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil {
-		return sum // it has ended
+		return sum // the process has ended
 	}
 	for _, task := range tasks {
 		name := filepath.Join("/proc", strconv.Itoa(pid), "task", task.Name(), "children")

@@ -4,8 +4,8 @@ package jail
 
 import "testing"
 
-// TestTheMemoryOfAJailIsResized allows a guest what its first limit forbids, and then forbids it
-// again. TestAsOrdinaryUser runs it without a cgroup.
+// TestTheMemoryOfAJailIsResized raises a limit so that a guest can use more memory, and then lowers
+// the limit again. TestAsOrdinaryUser runs it without a cgroup.
 func TestTheMemoryOfAJailIsResized(t *testing.T) {
 	requireFull(t)
 	h := startHostile(t, Config{Limits: Limits{Memory: 64 << 20, AddressSpace: 8 << 30}})

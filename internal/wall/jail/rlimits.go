@@ -28,7 +28,7 @@ type rlimit struct {
 // set sets a limit and reads it back.
 func (r rlimit) set() error {
 	want := unix.Rlimit{Cur: uint64(r.soft), Max: uint64(r.hard)}
-	// The Go runtime changes what setrlimit sets, but not what prlimit sets.
+	// The Go runtime changes limits that setrlimit sets, but not those that prlimit sets.
 	if err := unix.Prlimit(0, r.resource, &want, nil); err != nil {
 		return fmt.Errorf("cannot set limit %s to %d: %w", r.name, r.hard, err)
 	}
@@ -40,7 +40,7 @@ func (r rlimit) set() error {
 	return nil
 }
 
-// ownTasks leaves room for the threads of the init, which count as the guest's.
+// ownTasks leaves room for the threads of the init, which count towards the guest's limit.
 const ownTasks = 16
 
 // rlimits returns the limits of a plan.
@@ -48,12 +48,12 @@ func (p *plan) rlimits() []rlimit {
 	l := p.Limits
 	tasks := int64(l.Processes + ownTasks + p.Tasks)
 	all := []rlimit{
-		// One byte rather than none: with none, a core pattern that is a pipe still receives a
+		// The limit is one byte, because with 0, a core pattern that is a pipe still receives a
 		// core.
 		{"core", unix.RLIMIT_CORE, 1, 1},
 		{"nofile", unix.RLIMIT_NOFILE, int64(l.OpenFiles), int64(l.OpenFiles)},
 		{"fsize", unix.RLIMIT_FSIZE, l.FileSize, l.FileSize},
-		// One second between the signal that can be handled and the one that cannot.
+		// There is one second between SIGXCPU, which can be handled, and SIGKILL, which cannot.
 		{"cpu", unix.RLIMIT_CPU, l.CPUSeconds, l.CPUSeconds + 1},
 		{"memlock", unix.RLIMIT_MEMLOCK, 0, 0},
 		{"msgqueue", unix.RLIMIT_MSGQUEUE, 0, 0},

@@ -18,7 +18,7 @@ import (
 // samplePause is the time between two samples.
 const samplePause = 50 * time.Millisecond
 
-// The most memory that the kernel holds for one object that the sampler counts, in bytes.
+// The maximum memory, in bytes, that the kernel uses for one object that the sampler counts.
 const (
 	inodeMemory = 1 << 10  // a file of a tmpfs
 	pipeMemory  = 64 << 10 // a pipe; the filter keeps it from growing
@@ -30,14 +30,14 @@ const (
 // scratch folders, and a full buffer for each socket and each pipe. The filter refuses calls that
 // would make these numbers too small. The sampler misses the kernel's memory for mappings (about
 // 256 bytes each, 16 MiB per process), for file locks and for epoll watches, pipes in transit
-// through a socket, and the page cache. A quick guest can exceed the limit by as much as it writes
-// between two samples.
+// through a socket, and the page cache. A fast guest can exceed the limit by the amount that it
+// writes between two samples.
 func (in *initProcess) watchMemory() {
 	socket := measureSocket()
 	for range time.Tick(samplePause) {
 		if in.sampleMemory(socket) > in.limit.Load() {
 			in.memory.Store(true)
-			_ = sendToLauncher(message{Outgrown: true}) // without a launcher the jail ends, too
+			_ = sendToLauncher(message{Outgrown: true}) // without a launcher, the jail also ends
 			in.signalAll(unix.SIGKILL)
 		}
 	}
@@ -67,11 +67,11 @@ func (in *initProcess) sampleMemory(socket int64) int64 {
 }
 
 // readMemory returns the memory that belongs to a process, in bytes: its private pages, in memory
-// or swapped out, and its page tables. Its file pages belong to the files.
+// or swapped out, and its page tables. Pages of files are not counted.
 func readMemory(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
-		return 0 // it has ended
+		return 0 // the process has ended
 	}
 
 	var sum int64
@@ -82,7 +82,7 @@ func readMemory(pid int) int64 {
 		}
 		switch fields[0] {
 		case "RssAnon:", "VmSwap:", "VmPTE:":
-			kilobytes, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes numbers
+			kilobytes, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes valid numbers
 			sum += kilobytes << 10
 		}
 	}
@@ -90,12 +90,12 @@ func readMemory(pid int) int64 {
 }
 
 // findPipes adds the open pipes of a process. Processes share most of them. It reports whether it
-// could look: a worker hides its descriptors even from the init.
+// could read them, since a worker hides its descriptors even from the init.
 func findPipes(pid int, pipes map[string]bool) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return !errors.Is(err, fs.ErrPermission) // it has ended, so it holds none
+		return !errors.Is(err, fs.ErrPermission) // a process that has ended has no pipes
 	}
 
 	for _, entry := range entries {
@@ -128,7 +128,7 @@ func countSockets() int64 {
 }
 
 // readTCP returns the memory of the TCP sockets of the jail's network, in bytes: twice the content
-// of their queues. They are the connections to and from the proxy.
+// of their queues. The sockets are the connections to and from the proxy.
 func readTCP() int64 {
 	text, err := os.ReadFile("/proc/self/net/tcp")
 	if err != nil {
@@ -149,8 +149,8 @@ func readTCP() int64 {
 	return sum
 }
 
-// measureSocket returns the most memory, in bytes, that the kernel keeps for data sent by one
-// socket. The message that exceeds the buffer may be half as long as the buffer.
+// measureSocket returns the maximum memory, in bytes, that the kernel keeps for data that one
+// socket sent. The message that exceeds the buffer may be half as long as the buffer.
 func measureSocket() int64 {
 	const usual = 212992
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -12,8 +12,9 @@ import (
 )
 
 // A filter is a list of verdicts on system calls. Known calls that are refused fail with EPERM. All
-// other calls fail with ENOSYS, because programs fall back on older calls when a kernel lacks a new
-// one. Foreign calling conventions, which number the calls differently, kill the process.
+// other calls fail with ENOSYS, because programs fall back to older calls when a kernel lacks a new
+// one. A call with a foreign calling convention, which numbers the calls differently, kills the
+// process.
 
 // The offsets in struct seccomp_data.
 const (
@@ -58,9 +59,10 @@ func endWith(verdict uint32) unix.SockFilter {
 
 // condition restricts an argument of an allowed call.
 //
-// The filter checks only the lower half of an argument. Wherever conditions are used, the kernel
-// ignores the upper half, too: flags of clone, address families, commands and process numbers are
-// 32 bits wide. The protection of mmap is wider, but it has no bits up there.
+// The filter checks only the lower half of an argument. In all arguments with conditions, the
+// kernel also ignores the upper half, because flags of clone, address families, commands and
+// process numbers are 32 bits wide. The protection of mmap is wider, but has no bits in the upper
+// half.
 type condition struct {
 	arg  uint32
 	mask uint32   // the bits to compare; 0 means all
@@ -68,8 +70,8 @@ type condition struct {
 	none []uint32 // the values refused
 }
 
-// checkArguments returns the instructions that judge a call with a matching number: all conditions
-// must hold.
+// checkArguments returns the instructions for a call with a matching number, which require all
+// conditions.
 func checkArguments(conditions []condition) []unix.SockFilter {
 	var code []unix.SockFilter
 	for _, c := range conditions {
@@ -106,7 +108,7 @@ func (p policy) assemble() []unix.SockFilter {
 		loadWord(offsetNumber), jumpIf(unix.BPF_JGE, x32Bit, 0, 1), endWith(lethal),
 	}
 
-	// The conditions come first: they override the lists.
+	// The conditions come first, because they override the lists.
 	for _, number := range slices.Sorted(maps.Keys(p.only)) {
 		code := checkArguments(p.only[number])
 		program = append(program, jumpIf(unix.BPF_JEQ, uint32(number), 0, len(code)))
@@ -138,13 +140,13 @@ func installFilter(p *plan) error {
 	return nil
 }
 
-// families are address families of which a guest must not get a socket.
+// families are address families for which a guest must not get a socket.
 var families = []int{
 	unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET, unix.AF_ALG,
 	unix.AF_VSOCK,
 }
 
-// checkFilter proves that the filter refuses what it must, by trying.
+// checkFilter proves, by making calls, that the filter refuses the calls that it must refuse.
 func checkFilter(status map[string]string, proxy bool) error {
 	if status["Seccomp"] != "2" {
 		//nolint:staticcheck // the kernel's spelling

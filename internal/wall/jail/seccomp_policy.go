@@ -26,13 +26,13 @@ func policyOf(p *plan) policy {
 	return list
 }
 
-// computePolicy is the policy of profile Compute.
+// computePolicy returns the policy of profile Compute.
 func computePolicy(self uint32) policy {
 	return policy{
 		allowed: slices.Concat(callsRunning, archRunning),
 		refused: slices.Concat(callsRefused, archRefused, callsPrograms, archPrograms),
 		only: map[uintptr][]condition{
-			// Threads are allowed, processes are not. The other flags are for libraries.
+			// Threads are allowed, but processes are not. The other flags are for libraries.
 			unix.SYS_CLONE: {{
 				arg: 0, mask: newNamespaces | unix.CLONE_THREAD | unix.CLONE_PTRACE,
 				any: []uint32{unix.CLONE_THREAD},
@@ -48,7 +48,7 @@ func computePolicy(self uint32) policy {
 	}
 }
 
-// enginePolicy is the policy of profile Engine.
+// enginePolicy returns the policy of profile Engine.
 func enginePolicy(self uint32) policy {
 	p := computePolicy(self)
 	p.allowed = slices.Concat(p.allowed, []uintptr{unix.SYS_MEMFD_CREATE, unix.SYS_FTRUNCATE})
@@ -58,8 +58,8 @@ func enginePolicy(self uint32) policy {
 	return p
 }
 
-// programsPolicy is the policy of profile Programs. With a proxy, the guest may connect by TCP over
-// IPv4: its network contains nothing else.
+// programsPolicy returns the policy of profile Programs. With a proxy, the guest may connect with
+// TCP over IPv4, because its network contains nothing but the proxy.
 func programsPolicy(self uint32, proxy bool) policy {
 	p := policy{
 		allowed: slices.Concat(callsRunning, archRunning, callsPrograms, archPrograms),
@@ -76,7 +76,7 @@ func programsPolicy(self uint32, proxy bool) policy {
 			unix.SYS_PREADV2:    {waiting},
 			unix.SYS_PWRITEV2:   {waiting},
 			unix.SYS_SETSOCKOPT: {unfiltered},
-			// Only for itself: the guest must not set the limits of the init.
+			// Only for itself, because the guest must not set the limits of the init.
 			unix.SYS_PRLIMIT64:   {{arg: 0, any: []uint32{0, self}}},
 			unix.SYS_PERSONALITY: {{arg: 0, any: []uint32{0, 0xffffffff}}},
 		},
@@ -92,12 +92,12 @@ func programsPolicy(self uint32, proxy bool) policy {
 	return p
 }
 
-// streams allows only sockets that reach only their peer. A datagram socket can send to any
-// name, even as one half of a pair. The bits above the type are flags.
+// streams allows only sockets that can reach only their peer. A datagram socket can send to any
+// name, even if it is one of a pair. The bits above the type are flags.
 var streams = condition{arg: 1, mask: 0xf, any: []uint32{unix.SOCK_STREAM}}
 
-// newNamespaces are the flags of clone that create namespaces. CLONE_NEWTIME shares its bit with
-// the signal of clone and is only for unshare and clone3.
+// newNamespaces are the flags of clone that create namespaces. CLONE_NEWTIME is missing, because
+// its bit is part of clone's signal; it is only for unshare and clone3.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
@@ -114,31 +114,31 @@ var harmlessIoctl = []uint32{
 	0x5421, 0x5450, 0x5451, // FIONBIO, FIONCLEX, FIOCLEX
 }
 
-// watchingFcntl lists the commands that report what others do with a file or folder, or make others
-// wait for it.
+// watchingFcntl lists the commands that report how others use a file or folder, or make others wait
+// for it.
 var watchingFcntl = []uint32{unix.F_NOTIFY, unix.F_SETLEASE}
 
-// growingFcntl lists the commands that make the kernel keep more than usual for a descriptor.
+// growingFcntl lists the commands that make the kernel use more memory than usual for a descriptor.
 var growingFcntl = []uint32{
 	unix.F_SETPIPE_SZ, unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_SETLK, unix.F_OFD_SETLKW,
 }
 
 // private keeps a guest from sharing memory that belongs to no file. Such memory outlives its pages
-// in the page table of a process, which is all that a sampler sees.
+// in the page table of a process, which is all that a sampler can read.
 var private = condition{
 	arg: 3, mask: unix.MAP_SHARED | unix.MAP_ANONYMOUS,
 	any: []uint32{0, unix.MAP_SHARED, unix.MAP_ANONYMOUS},
 }
 
-// unshared keeps a guest's pages from being merged with equal pages of others: the duration of a
-// write would then reveal the others' content.
+// unshared keeps a guest's pages from being merged with equal pages of others, because the duration
+// of a write would then reveal the others' content.
 var unshared = condition{arg: 2, none: []uint32{unix.MADV_MERGEABLE}}
 
-// waiting keeps a guest from asking whether a page of a file is cached, which reveals what others
-// have read.
+// waiting keeps a guest from testing whether a page of a file is cached, which would reveal what
+// others have read.
 var waiting = condition{arg: 5, mask: unix.RWF_NOWAIT, any: []uint32{0}}
 
-// unfiltered keeps BPF programs out of the kernel.
+// unfiltered keeps a guest from loading BPF programs into the kernel.
 var unfiltered = condition{arg: 2, none: []uint32{
 	unix.SO_ATTACH_FILTER, unix.SO_ATTACH_BPF, unix.SO_ATTACH_REUSEPORT_CBPF,
 	unix.SO_ATTACH_REUSEPORT_EBPF,
@@ -156,8 +156,7 @@ var measurable = map[uintptr][]condition{
 	}}},
 }
 
-// callsRunning are the calls of a running Go or C program on the descriptors and the memory that it
-// has.
+// callsRunning are the calls of a running Go or C program on its existing descriptors and memory.
 var callsRunning = []uintptr{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64,
 	unix.SYS_PWRITE64,
@@ -219,8 +218,8 @@ var callsPrograms = []uintptr{
 	unix.SYS_READAHEAD,
 }
 
-// callsRefused are calls that programs try and no guest may make. They fail with EPERM. Without
-// this list they would fail with ENOSYS, which blames the kernel.
+// callsRefused are calls that programs try, but no guest may make. They fail with EPERM. Without
+// this list, they would fail with ENOSYS, which suggests an old kernel.
 var callsRefused = []uintptr{
 	unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT,
 	unix.SYS_ACCEPT4,

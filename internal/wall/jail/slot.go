@@ -18,18 +18,18 @@ import (
 // A slot is a user number of the host, reserved for one jail at a time, so that the jails of a
 // launcher that is root never share a user. A locked file reserves it, and the kernel unlocks the
 // file when the launcher dies. The file is in a folder that only root can enter, so other users
-// cannot take any slots.
+// cannot reserve slots.
 type slot struct {
 	uid  int
 	file *os.File
 }
 
-// slotRanges start above the ranges that systems hand out to users and to their containers. The
+// slotRanges start above the ranges that systems assign to users and to their containers. The
 // second range is for use inside containers, which rarely have more than 65536 users.
 var slotRanges = []int{1_900_000_000, 61000}
 
-// slotParents are the possible parents of the folder of the locks. Only root can create it in the
-// first. In the others, another user may have created it before.
+// slotParents are the possible parents of the folder of the locks. In the first parent, only root
+// can create the folder. In the others, another user may have created it before.
 var slotParents = []string{"/run", "/tmp", "/dev/shm"}
 
 // slotCount bounds the jails that can run at the same time.
@@ -37,7 +37,8 @@ const slotCount = 1024
 
 var nextSlot atomic.Uint32
 
-// takeSlot reserves a free slot. It returns nil if this launcher may not use any user but its own.
+// takeSlot reserves a free slot. It returns nil if this launcher cannot use any user except its
+// own.
 func takeSlot() (*slot, error) {
 	for _, first := range slotRanges {
 		if !mayBecome(first, first+slotCount) {
@@ -88,8 +89,8 @@ func lockSlot(dir string, uid int) (*slot, error) {
 	return nil, fmt.Errorf("cannot reserve user %d: %w", uid, err)
 }
 
-// makeSlotFolder creates or finds the folder of the locks, in the first place where it belongs to
-// this user alone.
+// makeSlotFolder creates or finds the folder of the locks, in the first parent where it belongs
+// only to this user.
 func makeSlotFolder(parents []string) (string, error) {
 	var errs []error
 	for _, parent := range parents {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestNobodyElseCanTakeTheSlots: another user cannot prevent the start of a jail by taking a name
-// beforehand.
+// TestNobodyElseCanTakeTheSlots checks that another user cannot prevent the start of a jail by
+// taking the names of abstract sockets beforehand.
 func TestNobodyElseCanTakeTheSlots(t *testing.T) {
 	requireRoot(t)
 	for _, first := range append([]int{200000}, slotRanges...) {

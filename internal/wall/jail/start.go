@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// A healthy machine stays far below these times.
+// Time limits, far above the times on a healthy machine.
 const (
 	startTimeout = 30 * time.Second
 	stopTimeout  = 10 * time.Second
 )
 
-// insideUID is the user and group number of the guest, as seen inside.
+// insideUID is the guest's user ID and group ID inside the jail.
 const insideUID = 65532
 
 // nestable lists the layers whose absence reduces class Full to Nested.
@@ -31,16 +31,16 @@ const nestable = Namespaces | Mounts | Network
 // Start fails closed: it starts no process if a promised layer is missing. Class Full promises
 // every layer except Cgroup, which needs root or delegation. Without a cgroup, the init samples the
 // memory of the tree, and Limits.AddressSpace bounds each process. The samples miss some of the
-// kernel's memory, so Start then refuses all profiles but Compute unless Config.AllowSampled is
+// kernel's memory, so Start then refuses all profiles except Compute, unless Config.AllowSampled is
 // set. The default of AddressSpace is Memory plus 4 GiB, because every guest begins with the Go
 // runtime, which reserves far more than it uses.
 //
-// The caller must call Kill in any case.
+// The caller must always call Kill.
 func Start(ctx context.Context, cfg Config) (*Process, error) {
 	return startFailing(ctx, cfg, "")
 }
 
-// startFailing is Start with a failing step, for tests. An empty step fails nothing.
+// startFailing is like Start, but a step fails, for tests. If step is empty, no step fails.
 func startFailing(ctx context.Context, cfg Config, step string) (*Process, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -87,7 +87,7 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.AddressSpace, l.Memory+4<<30)
 
 	if l.Processes <= 0 {
-		l.Processes = 128 // pools of a hundred threads are usual
+		l.Processes = 128 // pools of a hundred threads are common
 	}
 	if l.OpenFiles <= 0 {
 		l.OpenFiles = 256
@@ -121,7 +121,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// launch starts a jail of one class. After an error nothing of it is left.
+// launch starts a jail of one class. After an error, nothing of the jail remains.
 func launch(ctx context.Context, pl plan) (*Process, error) {
 	p := &Process{
 		plan:     pl,

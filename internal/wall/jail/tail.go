@@ -11,7 +11,7 @@ import (
 // tailHalf is the size of the beginning, and of the end, that a tail keeps, in bytes.
 const tailHalf = 32 << 10
 
-// tail keeps the beginning and the end of the text written to it.
+// tail keeps the beginning and the end of the bytes written to it.
 type tail struct {
 	mu      sync.Mutex // guards the fields below
 	first   []byte
@@ -33,7 +33,7 @@ func (t *tail) readFrom(r io.Reader) {
 	}
 }
 
-// add keeps as much of the text as fits.
+// add keeps the part of text that fits.
 func (t *tail) add(text []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +47,7 @@ func (t *tail) add(text []byte) {
 	}
 }
 
-// bytes returns a copy of the kept text.
+// bytes returns a copy of the kept bytes.
 func (t *tail) bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()

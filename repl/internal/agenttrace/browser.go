@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// isBrowserUse reports whether root is a history, or the list of its steps.
+// isBrowserUse reports whether root is a history or the list of its steps.
 func isBrowserUse(root any) bool {
 	return some(under(root, "history"), func(item any) bool {
 		return has(item, "model_output") || has(item, "state", "result")
 	})
 }
 
-// readBrowserUse reads a history. The answer is the text of the result that ends the task.
+// readBrowserUse reads a history. The answer is the content of the result that ends the task.
 func readBrowserUse(t *talk, root located) error {
 	items := root
 	if _, ok := root.any.(map[string]any); ok {
@@ -47,7 +47,8 @@ func readBrowserUse(t *talk, root located) error {
 	})
 }
 
-// judgeBrowser notes whether the agent claims success. The last error is the cause of a failure.
+// judgeBrowser notes whether the agent claims success. If not, wrong, the last error, is the cause
+// of the failure.
 func (t *talk) judgeBrowser(success any, wrong string) {
 	switch success {
 	case true:
@@ -153,7 +154,7 @@ func browserActions(actions located) (names, calls []string, err error) {
 		object, _ := action.any.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(object)) {
 			if object[name] == nil || name == "interacted_element" {
-				continue // dumps name every possible action
+				continue // dumps contain every possible action, most with null
 			}
 			names = append(names, name)
 			calls = append(calls, "Action: "+name+"("+jsonText(object[name])+")")

@@ -3,8 +3,8 @@ package agenttrace
 import "strings"
 
 // call adds a tool call: {"function": {"name", "arguments"}} of OpenAI, {"name", "input"} of
-// Anthropic, {"name", "arguments"} of tau-bench, or another of the known names. A call that
-// appears twice in a message counts once.
+// Anthropic, {"name", "arguments"} of tau-bench, or with other known names. A call that appears
+// twice in a message is added once.
 func (t *talk) call(c located) error {
 	if err := c.object(); err != nil {
 		return err
@@ -44,13 +44,13 @@ func (t *talk) call(c located) error {
 	}
 
 	if step.Metadata == nil {
-		t.answer = "" // text before a call is not the answer
+		t.answer = "" // the text before a call is not the answer
 	}
 	t.calls = append(t.calls, len(t.steps)-1)
 	if id != "" {
 		t.waiting[id] = len(t.steps) - 1
 	}
-	if c.first("output", "result").any != nil { // LangChain keeps call and result together
+	if c.first("output", "result").any != nil { // LangChain stores a call with its result
 		return t.resultOf(c, id, c.first("output", "result"))
 	}
 
@@ -101,7 +101,7 @@ func (t *talk) resultOf(r located, id string, content located) error {
 	return t.add(step, "tool", text)
 }
 
-// failed is the reason of a failure that has no text.
+// failed is the reason for a failure without a message.
 const failed = "failed"
 
 // failure returns the reason that a result gives for a failed call, or "" if the call succeeded.

@@ -8,8 +8,8 @@ var (
 	listKeys   = []string{"messages", "input", "contents", "conversations"}
 )
 
-// readExchange reads a list of messages, a request, a response, or an object with both. All
-// APIs write the same parts under different names.
+// readExchange reads a list of messages, a request, a response, or an object with both. All APIs
+// have the same parts under different names.
 func readExchange(t *talk, root located) error {
 	if _, ok := root.any.(map[string]any); !ok {
 		return t.listen(root)
@@ -45,7 +45,7 @@ func readExchange(t *talk, root located) error {
 	return t.reply(response)
 }
 
-// turnOfUser reads a message or an item of a run. A Gemini message without a role is the user's.
+// turnOfUser reads a message or an item of a run. A Gemini message without a role is from the user.
 func (t *talk) turnOfUser(m located) error {
 	if raw := m.member("raw_item"); raw.object() == nil { // an item of the Agents SDK
 		return t.message(raw)
@@ -70,7 +70,7 @@ func (t *talk) reply(response located) error {
 				item = item.member(choice.message)
 			}
 			if item.any == nil {
-				return nil // a choice that was blocked has no message
+				return nil // a blocked choice has no message
 			}
 			return t.turnOfUser(item)
 		})
@@ -90,7 +90,7 @@ func contentText(content located) (string, error) {
 	return resultText(content)
 }
 
-// messages returns the list of messages in a root, or nil.
+// messages returns the list of messages in root, or nil.
 func messages(root any, keys ...string) any {
 	if inner := under(root, "request"); inner != nil {
 		root = inner
@@ -100,7 +100,7 @@ func messages(root any, keys ...string) any {
 
 func hasRole(item any) bool { return has(item, "role") }
 
-// partOf returns a test for messages that contain a part for which holds is true.
+// partOf returns a test for messages that contain a part for which holds returns true.
 func partOf(key string, holds func(any) bool) func(any) bool {
 	return func(m any) bool {
 		list, _ := get(m, key).([]any)
@@ -133,8 +133,8 @@ func isCompletion(root any) bool {
 	return false
 }
 
-// isAnthropic reports whether messages come with a separate prompt, or have parts that only
-// Anthropic writes.
+// isAnthropic reports whether root is in Anthropic's format: a message of its API, messages with a
+// separate system prompt, or parts that only Anthropic writes.
 func isAnthropic(root any) bool {
 	parts := partOf("content", typeIn("tool_use", "tool_result", "thinking", "redacted_thinking"))
 	list := messages(root, "messages")
@@ -254,7 +254,7 @@ func readLangGraph(t *talk, root located) error {
 	})
 }
 
-// replaceQuestion sets the task, unless the text is empty.
+// replaceQuestion sets the task, unless text is empty.
 func (t *talk) replaceQuestion(text string) {
 	if strings.Trim(text, blanks) != "" {
 		t.question = text

@@ -13,7 +13,7 @@ type output struct {
 	SkillIDs    []string // IDs of the skills that the agent reports having used
 }
 
-// blanks are trimmed from both ends of the parts of a text.
+// blanks are trimmed from both ends of each part of a text.
 const blanks = " \t\r\n"
 
 // speakerMark matches the beginning of a line of a conversation; number, that of a numbered
@@ -24,12 +24,12 @@ var (
 )
 
 // fromAgent makes a trace from an agent's output: a step for each line of its reasoning
-// that begins with [assistant] or [user], else one step. The answer is the observation of
-// the last step.
+// that begins with [assistant] or [user], or one step if there is no such line. The
+// answer is the observation of the last step.
 func fromAgent(o output) *Trace {
 	var steps []Step
 	for _, p := range pieces(speakerMark, o.Reasoning) {
-		action := actionReasoning // what comes before the first marker
+		action := actionReasoning // the text before the first marker
 		switch {
 		case strings.EqualFold(p.mark, "[user]"):
 			action = actionUser
@@ -50,8 +50,8 @@ func fromAgent(o output) *Trace {
 	return newTrace(steps, o.Reasoning, "")
 }
 
-// fromReasoning makes a trace from a text: a step for each line that begins with
-// a number ("1.", "2)", "Step 3:") and what follows it, else one step.
+// fromReasoning makes a trace from reasoning: a step for each line that begins with a number ("1.",
+// "2)", "Step 3:"), with the lines after it, or one step if there is no such line.
 func fromReasoning(reasoning string) *Trace {
 	var steps []Step
 	for _, p := range pieces(numberMark, reasoning) {
@@ -66,9 +66,9 @@ func fromReasoning(reasoning string) *Trace {
 // piece is a part of a text and the mark before it.
 type piece struct{ mark, text string }
 
-// pieces splits a text before each mark; the first piece may have none. Empty pieces are left
-// out. A text without a mark has no pieces. Beyond the bound on steps, everything stays in the
-// last piece.
+// pieces splits a text before each mark; the first piece may have none. Empty pieces are left out.
+// A text without a mark has no pieces. If there are more marks than the bound on steps, the last
+// piece contains the rest.
 func pieces(mark *lazyregexp.Regexp, text string) []piece {
 	var all []piece
 	last := piece{}

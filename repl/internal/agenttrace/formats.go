@@ -22,7 +22,7 @@ const (
 // form is a format of a trace.
 type form struct {
 	name   string
-	source string // the program that writes it, and a description, for users
+	source string // the program that writes the form, and a description, for users
 	// is reports whether JSON has this form. The first matching form wins.
 	is func(root any) bool
 	// split returns the traces in a root. Nil means that the root is one trace.
@@ -190,7 +190,7 @@ func hasAny(v any, keys ...string) bool {
 // maxScanned bounds the items of a list that are examined to recognise its form.
 const maxScanned = 1000
 
-// some reports whether holds is true of the value itself or of one of its first items.
+// some reports whether holds returns true for the value itself or for one of its first items.
 func some(v any, holds func(any) bool) bool {
 	if list, ok := v.([]any); ok {
 		return slices.ContainsFunc(list[:min(len(list), maxScanned)], holds)
@@ -198,13 +198,13 @@ func some(v any, holds func(any) bool) bool {
 	return holds(v)
 }
 
-// every reports whether a list is not empty and holds is true of each item.
+// every reports whether a list is not empty and holds returns true for each item.
 func every(v any, holds func(any) bool) bool {
 	list, _ := v.([]any)
 	return len(list) > 0 && !slices.ContainsFunc(list, func(item any) bool { return !holds(item) })
 }
 
-// under returns the first existing member of an object. Any other value is returned as it is.
+// under returns the first existing member of an object. Any other value is returned unchanged.
 func under(v any, keys ...string) any {
 	if _, ok := v.(map[string]any); !ok {
 		return v

@@ -14,7 +14,7 @@ import (
 
 var updateForms = flag.Bool("update-forms", false, "write what the forms are read as anew")
 
-// formFiles are the samples of all forms. The name of a sample begins with its form.
+// formFiles returns the samples of all forms. The name of a sample begins with its form.
 func formFiles(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	names, err := filepath.Glob("testdata/forms/*")
@@ -67,8 +67,8 @@ func readAs(p *agenttrace.Parsed) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// TestFormsAreRead reads a sample of each form, detected and named, and compares the question,
-// the steps and the answer with recorded ones.
+// TestFormsAreRead reads a sample of each form, with the form detected and with it named, and
+// compares the question, the steps and the answer with recorded ones.
 func TestFormsAreRead(t *testing.T) {
 	seen := map[string]bool{}
 	for name, data := range formFiles(t) {
@@ -122,7 +122,8 @@ func TestFormsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestSeveralTracesAreOne reads many traces from one source: lists and lines of whole traces.
+// TestSeveralTracesAreOne reads several traces from one source, which is a list or lines of whole
+// traces.
 func TestSeveralTracesAreOne(t *testing.T) {
 	for _, c := range []struct{ text, format, want string }{
 		{

@@ -16,8 +16,8 @@ import (
 var guestClasses string
 
 // Bind defines the classes TraceStep and TraceContext and the variable trace in a session: t, or
-// None if t is nil. The trace travels as JSON, and the classes run inside the session: a snippet
-// that changes them harms only itself.
+// None if t is nil. The trace is passed as JSON, and the classes run inside the session, so a
+// snippet that changes them harms only itself.
 func Bind(ctx context.Context, s *loopsession.Session, t *Trace) error {
 	if err := s.Assign(ctx, "trace", t); err != nil {
 		return err

@@ -19,7 +19,7 @@ const (
 	MaxDepth  = 64       // depth of nesting
 	MaxValues = 1 << 20  // number of JSON values, including keys
 	MaxSteps  = 50_000
-	MaxText   = 8 << 20 // bytes of one text
+	MaxText   = 8 << 20 // bytes of one string
 )
 
 // located is a JSON value of a source with its path: "messages[3].content".
@@ -128,7 +128,7 @@ func decodeJSON(data []byte) (any, error) {
 	return v, nil
 }
 
-// decode parses the JSON in a text of the source. Any other value is returned as it is.
+// decode parses the JSON in a string of the source. Any other value is returned unchanged.
 func (t *talk) decode(l located) (located, error) {
 	text, ok := l.any.(string)
 	if !ok {
@@ -214,7 +214,7 @@ func (l located) kind() string {
 	return "a number"
 }
 
-// member returns the value of a key; for a value without members, it is empty.
+// member returns the value of a key, which is empty if l has no members.
 func (l located) member(key string) located {
 	path := key
 	if l.path != "" {
@@ -270,7 +270,7 @@ func (l located) list() ([]located, error) {
 	return all, nil
 }
 
-// text returns a text. A missing value is an empty text.
+// text returns a string. A missing value is an empty string.
 func (l located) text() (string, error) {
 	if l.any == nil {
 		return "", nil
@@ -289,7 +289,7 @@ func (l located) checkLength(text string) error {
 	return nil
 }
 
-// show returns a text as it is and any other value as JSON.
+// show returns a string verbatim and any other value as JSON.
 func (l located) show() (string, error) {
 	if s, ok := l.any.(string); ok || l.any == nil {
 		return s, l.checkLength(s)
@@ -323,8 +323,8 @@ func (l located) seconds() *float64 {
 	return &f
 }
 
-// jsonText writes a value as Python's json.dumps does with sort_keys and without
-// ensure_ascii: a trace reads the same whether the host or a snippet made it.
+// jsonText writes a value as Python's json.dumps does with sort_keys and without ensure_ascii, so
+// that the host and a snippet make the same trace.
 func jsonText(v any) string {
 	var b strings.Builder
 	writeJSON(&b, v)

@@ -8,7 +8,7 @@ import (
 )
 
 // nanos returns a time in nanoseconds since 1970, or 0 if the value is not a time: a number of
-// seconds or of a smaller unit, or a text in the form of RFC 3339, with or without a zone.
+// seconds or of a smaller unit, or a string in the format of RFC 3339, with or without a zone.
 func (l located) nanos() int64 {
 	text := ""
 	switch v := l.any.(type) {
@@ -37,7 +37,8 @@ func (l located) nanos() int64 {
 	return int64(min(number, math.MaxInt64/2))
 }
 
-// inNanos separates the units of present-day times: nanoseconds are above, microseconds below.
+// inNanos separates the units of present-day times: those in nanoseconds are above it, those in
+// microseconds below.
 const inNanos = 1e17
 
 // inSeconds returns a time in seconds, or nil for 0.
@@ -61,7 +62,7 @@ func isClaudeCode(root any) bool {
 	})
 }
 
-// someItem is some for lists only.
+// someItem is like some, but only for lists.
 func someItem(root any, holds func(any) bool) bool {
 	list, ok := root.([]any)
 	return ok && some(list, holds)
@@ -125,7 +126,7 @@ func readOpenClaw(t *talk, root located) error {
 			return t.say("system", text)
 		case message.any == nil:
 			return nil
-		case message.member("role").any == "bashExecution": // by the user
+		case message.member("role").any == "bashExecution": // run by the user
 			text, err := message.member("command").text()
 			if err != nil {
 				return err
@@ -142,7 +143,7 @@ func readOpenClaw(t *talk, root located) error {
 		switch message.member("stopReason").any {
 		case "error", "aborted":
 			t.fail(plain(message.member("errorMessage").any, message.member("stopReason").any))
-		default: // it continued
+		default: // the task continued
 			t.verdict = Verdict{}
 		}
 		return t.message(message)
@@ -154,8 +155,8 @@ func isCodex(root any) bool {
 	return someItem(root, func(line any) bool { return lines(line) && has(line, "payload") })
 }
 
-// readCodex reads the items of a session. Its events repeat them, except for the user's own
-// text: in the items, a description of the environment precedes it.
+// readCodex reads the items of a session. The events repeat the items, except for the user's own
+// text, which a description of the environment precedes in the items.
 func readCodex(t *talk, root located) error {
 	typed := ""
 	err := t.each(root, func(line located) error {
@@ -172,7 +173,7 @@ func readCodex(t *talk, root located) error {
 			switch payload.member("type").any {
 			case "error", "turn_aborted":
 				t.fail(plain(payload.first("message", "reason").any, failed))
-			case "task_started": // it continued
+			case "task_started": // the task continued
 				t.verdict = Verdict{}
 			}
 			text, isText := payload.member("message").any.(string)

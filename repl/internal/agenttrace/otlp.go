@@ -126,7 +126,7 @@ func hasPrefix(attributes map[string]any, prefix string) bool {
 	return false
 }
 
-// decodedText returns the JSON in a text, or else the text itself.
+// decodedText returns the JSON in a string, or else the string itself.
 func decodedText(l located) located {
 	if inner, err := newTalk(everything).decode(l); err == nil {
 		return inner
@@ -134,7 +134,7 @@ func decodedText(l located) located {
 	return l
 }
 
-// plain returns the first value that is a text or a number, as text.
+// plain returns the first value that is a string or a number, as a string.
 func plain(values ...any) string {
 	for _, v := range values {
 		switch v := v.(type) {
@@ -172,7 +172,7 @@ func otlpAttributes(attributes located) (map[string]any, error) {
 	return all, nil
 }
 
-// flatten adds the members of nested objects under dotted names. Lists stay as they are.
+// flatten adds the members of nested objects under dotted names. Lists are unchanged.
 func flatten(into map[string]any, prefix string, object map[string]any) {
 	for key, value := range object {
 		if inner, ok := value.(map[string]any); ok {

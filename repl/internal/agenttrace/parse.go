@@ -17,14 +17,14 @@ type Parsed struct {
 	Format string
 	// Count is the number of traces in the source.
 	Count int
-	// Note describes what was left out: the last line of a log if it is truncated. It is often
-	// empty.
+	// Note describes the omitted part, which is the last line of a log if it is truncated. It is
+	// often empty.
 	Note string
 	// Trace holds the steps of all traces. If there are several, the metadata of each step names
 	// its trace.
 	Trace *Trace
-	// Traces holds the same as the dict traces of the snippets. If the source has no agent step,
-	// each rendered trace becomes one.
+	// Traces holds the same content as the dict traces of the snippets. If the source has no agent
+	// step, each rendered trace becomes one.
 	Traces Traces
 }
 
@@ -103,8 +103,8 @@ func parseTalks(data []byte, format string) (
 	return talks, names, note, root, err
 }
 
-// readRoot reads the traces of a source: the single trace that it is, the traces that its form
-// splits it into, or the items of a list. It returns the name of each form once.
+// readRoot reads the traces of a source, which is a single trace, a form that contains several
+// traces, or a list of traces. It returns the name of each form once.
 func readRoot(root located, format string) (talks []*talk, names []string, err error) {
 	formOf := recognise
 	if format != formatAuto {
@@ -127,7 +127,7 @@ func readRoot(root located, format string) (talks []*talk, names []string, err e
 		}
 	case format == formatAuto:
 		return nil, nil, unknownForm(root)
-	default: // its reader reports what is wrong
+	default: // its reader reports the mistake
 		formOf = func(any) *form { return named(format) }
 	}
 
@@ -148,11 +148,12 @@ func readRoot(root located, format string) (talks []*talk, names []string, err e
 	return talks, names, nil
 }
 
-// unknownForm returns the error for an unknown form: what was found, and which forms are known.
+// unknownForm returns the error for an unknown form. It describes the source and lists the known
+// forms.
 func unknownForm(root located) error {
 	seen := root.any
 	if list, ok := seen.([]any); ok && len(list) > 1 && recognise(list[0]) != nil {
-		for i, item := range list { // name the item that fits no form
+		for i, item := range list { // describe the item that has no known form
 			if recognise(item) == nil {
 				return fmt.Errorf(
 					"cannot detect the format of item %d of the trace: it is %s; name one of %s",
@@ -164,7 +165,7 @@ func unknownForm(root located) error {
 		describe(seen), formatNames())
 }
 
-// readAll reads the traces that a root of this form holds.
+// readAll reads the traces in a root of this form.
 func (f *form) readAll(root located) ([]*talk, error) {
 	parts := []located{root}
 	if f.split != nil {
@@ -210,10 +211,10 @@ func (t *talk) checkTexts(root located) error {
 	return fmt.Errorf("none of its %d steps has text; it is %s", len(t.steps), describe(root.any))
 }
 
-// taskKeys are the members in which a source without a question may have its task.
+// taskKeys holds the members that may contain the task of a source without a question.
 var taskKeys = []string{"task", "input", "instruction", "prompt", "problem_statement"}
 
-// addTask adds what the source's top-level object states about the task, in any form.
+// addTask adds the statements about the task in the source's top-level object, in any form.
 func (t *talk) addTask(root located) error {
 	for _, part := range []struct {
 		key  string
@@ -238,7 +239,7 @@ func (t *talk) addTask(root located) error {
 	return nil
 }
 
-// set stores a value as text, unless it is missing.
+// set stores a value as a string, unless the value is missing.
 func (l located) set(into **string) error {
 	if l.any == nil {
 		return nil
@@ -259,8 +260,8 @@ func (t *talk) task(trace *Trace) Traces {
 	return Traces{Question: t.question, GroundTruth: t.truth, Feedback: t.feedback, Steps: steps}
 }
 
-// Join returns the dict of several traces: their distinct questions, truths and feedbacks, one
-// below the other, and the steps of all.
+// Join returns the dict of several traces: their distinct questions, ground truths and feedback,
+// one per line, and the steps of every trace.
 func Join(all ...Traces) Traces {
 	joined := Traces{Steps: []AgentStep{}}
 	var questions, truths, feedbacks []*string
@@ -279,7 +280,7 @@ func Join(all ...Traces) Traces {
 	return joined
 }
 
-// joinDifferent joins the distinct texts. It returns nil if all are nil.
+// joinDifferent joins the distinct strings. It returns nil if every string is nil.
 func joinDifferent(all []*string) *string {
 	var different []string
 	var joined *string
@@ -303,8 +304,8 @@ func joinDifferent(all []*string) *string {
 // longMark is longer than any marker of a speaker.
 const longMark = 64
 
-// plainText returns data that is text rather than JSON: it does not begin like an object, a
-// string or a list. A speaker's marker looks like a list but counts as text.
+// plainText returns data that is text rather than JSON: it does not begin like an object, a string
+// or a list. A speaker's marker looks like a list but is treated as text.
 func plainText(data []byte) (string, bool) {
 	trimmed := bytes.Trim(data, blanks)
 	if len(trimmed) == 0 {

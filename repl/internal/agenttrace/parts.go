@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// resultText returns the text of a result: a text, parts, or any other JSON.
+// resultText returns the text of a result, which is a string, parts, or any other JSON.
 func resultText(content located) (string, error) {
 	parts, isList := content.any.([]any)
 	if !isList {

@@ -81,7 +81,7 @@ func langSmithSpan(run located) (span, error) {
 	}, err
 }
 
-// only returns the member of an object with no other members, else the object.
+// only returns the member of an object that has no other members, or else the object.
 func (l located) only(key string) located {
 	if object, ok := l.any.(map[string]any); ok && len(object) == 1 && object[key] != nil {
 		return l.member(key)

@@ -23,8 +23,8 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// alike is a source, the factory that makes a trace from it, and the methods to call on it. Make
-// in Go and the class in Python must make the same trace.
+// alike is a source, the factory that makes a trace from it, and the methods to call on the trace.
+// Make in Go and the class in Python must make the same trace.
 type alike struct {
 	Factory string   `json:"factory"`
 	Source  any      `json:"source"`
@@ -35,8 +35,8 @@ type alike struct {
 	Objects bool `json:"objects"`
 }
 
-// loaded returns the host loader's view of the source: the steps and their origin, in the form
-// of testdata/trace_answers.py.
+// loaded returns the steps that the host's loader reads from the source and their origin, in the
+// form of testdata/trace_answers.py.
 func (c alike) loaded(t *testing.T) any {
 	t.Helper()
 	trace, err := c.make(t)
@@ -84,7 +84,7 @@ func plain(t *testing.T, v any) any {
 }
 
 // alikeCases returns the files of testdata/traces, with the factories that read them, and some
-// randomly generated sources, most of which are wrong somewhere.
+// randomly generated sources, most of them with a mistake.
 func alikeCases(t *testing.T, byChance int) []alike {
 	t.Helper()
 	files, err := filepath.Glob("testdata/traces/*")
@@ -152,8 +152,8 @@ func alikeCases(t *testing.T, byChance int) []alike {
 	return cases
 }
 
-// formMessages are the messages in the samples of the forms that are JSON, and are the forms
-// of snippets, too.
+// formMessages returns the messages in those samples that are JSON and in a form that snippets can
+// also read.
 func formMessages(t *testing.T) [][]any {
 	t.Helper()
 	var all [][]any
@@ -190,8 +190,8 @@ func decoded(t *testing.T, data []byte) any {
 	return v
 }
 
-// anyMessages returns a list of objects with the members that the formats know, and with values
-// that are usually right.
+// anyMessages returns a list of objects with members of the known formats and with values that are
+// usually right.
 func anyMessages(random *rand.Rand) any {
 	keys := map[string][]any{
 		"role": {"user", "assistant", "tool", "system", "odd", 5},
@@ -271,7 +271,7 @@ func classes(t *testing.T) string {
 }
 
 // compareLoaded compares the results of Python with those of the host's loader: a snippet that
-// makes a trace again sees the steps that the host would show.
+// makes a trace again must get the steps that the host shows.
 func compareLoaded(t *testing.T, cases []alike, got []any) {
 	t.Helper()
 	if len(got) != len(cases) {
@@ -298,7 +298,7 @@ func compareLoaded(t *testing.T, cases []alike, got []any) {
 	}
 }
 
-// recorded is the file with the answers to the cases from files, one per line.
+// recorded is the file with the answers for the cases in files, one per line.
 const recorded = "testdata/trace_answers.jsonl"
 
 var update = flag.Bool("update", false, "write the recorded answers anew")
@@ -469,7 +469,7 @@ func tracesAreAlike(t *testing.T, s *loopsession.Session) {
 		t.Fatal(err)
 	}
 	final(t, s, string(script)+"\nFINAL(1)")
-	cases := alikeCases(t, 20) // the sandbox's Python is the same, and slower
+	cases := alikeCases(t, 20) // the sandbox's Python has the same code but is slower
 	if err := s.Assign(t.Context(), "cases", cases); err != nil {
 		t.Fatal(err)
 	}

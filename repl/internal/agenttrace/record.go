@@ -16,8 +16,8 @@ func isRecord(root any) bool {
 }
 
 // splitRecord returns the loops of a record: each begins with its metadata. The events belong to
-// all loops and go to the first. A loop that failed before any reply has only its failure, which
-// is in the events.
+// all loops and go to the first. A loop that failed before any reply has only a failure, which is
+// in the events.
 func splitRecord(root located) ([]located, error) {
 	list, err := root.list()
 	if err != nil {
@@ -55,7 +55,7 @@ func splitRecord(root located) ([]located, error) {
 	return parts, nil
 }
 
-// hasText reports whether a member is a text or a nonempty list.
+// hasText reports whether a member is a nonempty string or list.
 func hasText(v any, key string) bool {
 	switch v := get(v, key).(type) {
 	case string:
@@ -66,7 +66,7 @@ func hasText(v any, key string) bool {
 	return false
 }
 
-// readRecord reads the turns of a loop. The question is in the events, and the start of the loop
+// readRecord reads the turns of a loop. The question is in the events, and the start of the loop is
 // in its first prompt; later prompts repeat the turns. Failures become steps at the end.
 func readRecord(t *talk, root located) error {
 	lines, _ := root.any.([]any)

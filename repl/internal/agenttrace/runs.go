@@ -109,7 +109,7 @@ func (t *talk) prompt(m located) error {
 	return nil
 }
 
-// ending reads how a run of a coding agent ended.
+// ending reads the outcome of a coding agent's run.
 func (t *talk) ending(info located) error {
 	submission, err := info.member("submission").show()
 	if err != nil {
@@ -161,8 +161,8 @@ func readTauV1(t *talk, root located) error {
 	return t.reward(root.member("reward"), "")
 }
 
-// reward reads the reward of a benchmark, where less than 1 is a failure, and what ended the
-// run.
+// reward reads the reward of a benchmark, for which less than 1 is a failure, and the reason why
+// the run ended.
 func (t *talk) reward(reward located, ending string) error {
 	if reward.any == nil {
 		return nil

@@ -21,13 +21,13 @@ type span struct {
 	start, end        int64 // nanoseconds since 1970
 }
 
-// The kinds of spans that the walk knows.
+// The kinds of spans that the walk treats specially.
 const (
 	spanModel = "model"
 	spanTool  = "tool"
 )
 
-// spanKinds maps the tools' own words to kinds.
+// spanKinds maps the terms of observability tools to kinds.
 var spanKinds = map[string]string{
 	"llm": spanModel, "generation": spanModel, "chat": spanModel, "response": spanModel,
 	"text_completion": spanModel, "generate_content": spanModel, "chat_model": spanModel,
@@ -57,8 +57,8 @@ func splitSpans(spans []located, read func(located) (span, error)) ([]located, e
 	return parts, nil
 }
 
-// readSpans makes one conversation of the spans of a trace. Each model call repeats the messages
-// before it, and outer spans repeat the inner ones: only new messages make a step.
+// readSpans makes one conversation from the spans of a trace. Each model call repeats the messages
+// before it, and outer spans repeat the inner ones, so only new messages become steps.
 func readSpans(t *talk, root located) error {
 	list, _ := root.any.([]any)
 	if len(list) == 0 {
@@ -103,8 +103,8 @@ type moment struct {
 	at    int64
 }
 
-// moments returns the starts and ends of spans in chronological order. Spans that start together
-// keep the order of the source.
+// moments returns the starts and ends of spans in chronological order. Spans that start
+// simultaneously keep the order of the source.
 func moments(spans []span) []moment {
 	var all []moment
 	for i := range spans {
@@ -119,7 +119,7 @@ func moments(spans []span) []moment {
 type spanWalk struct {
 	*talk
 
-	said  map[string]int    // how many steps each message made
+	said  map[string]int    // the number of steps from each message
 	keys  map[string]string // the identity of a message, by its JSON
 	outer map[string]bool   // the spans that contain others
 
@@ -133,7 +133,7 @@ func (w *spanWalk) begin(s *span) error {
 		return nil
 	}
 	if s.kind != spanModel && s.parent != "" {
-		return nil // an inner chain passes on messages of others
+		return nil // an inner chain passes on messages of other spans
 	}
 
 	if s.system.any != nil && w.system == "" {
@@ -154,7 +154,7 @@ func (w *spanWalk) finish(s *span) error {
 	case s.kind == spanModel && s.output.any != nil:
 		return w.sayNew(s.output, "assistant")
 	case s.failure != "":
-		key := "failure " + s.failure // outer spans repeat it
+		key := "failure " + s.failure // outer spans repeat the failure
 		if w.said[key]++; w.said[key] > 1 {
 			return nil
 		}
@@ -257,8 +257,8 @@ func (w *spanWalk) sayNew(value located, role string) error {
 	return nil
 }
 
-// messageKey returns the identity of a message, for recognising repetitions: its steps. A result
-// whose call already has one is a repetition, whatever its form.
+// messageKey returns the identity of a message, by which repetitions are recognised. It consists of
+// the message's steps. A result whose call already has one is a repetition, whatever its form.
 func (w *spanWalk) messageKey(m located) (string, error) {
 	text := jsonText(m.any)
 	if key, ok := w.keys[text]; ok {
@@ -287,8 +287,8 @@ var spokenKeys = []string{
 	"content", "text", "answer", "result", "response", "question", "query", "prompt", "task",
 }
 
-// spoken returns the messages in an input or an output of any form. A text is a message of
-// the given role.
+// spoken returns the messages in an input or an output of any form. A string is a message of the
+// given role.
 func (w *spanWalk) spoken(value located, role string, depth int) ([]located, error) {
 	if text, _ := value.any.(string); text != "" && strings.ContainsAny(text[:1], "{[") {
 		if inner, err := w.decode(value); err == nil {
@@ -347,7 +347,7 @@ func isSpoken(v any) bool {
 		(kind == "call" || kind == "result" || kind == "thought") && hasAny(v, "type", "from")
 }
 
-// finishRoot uses the task and the answer of the outermost span if the messages have none.
+// finishRoot takes the task and the answer from the outermost span if the messages have none.
 func (w *spanWalk) finishRoot(spans []span) error {
 	for i := range spans {
 		s := &spans[i]

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// textLen bounds the texts in the steps of a conversation that a snippet makes, in characters.
+// textLen bounds each string in the steps of a conversation that a snippet makes, in characters.
 const textLen = 1000
 
-// everything is the bound for texts that are never cut.
+// everything is the bound for strings that are never truncated.
 const everything = MaxBytes
 
-// talk turns messages and calls into steps, and keeps what the source states about the task.
+// talk turns messages and calls into steps, and keeps the source's statements about the task.
 type talk struct {
 	steps []Step
 	raw   []string
-	rule  string // between the raw texts
-	limit int    // characters of a text in a step
+	rule  string // the separator of the raw texts
+	limit int    // characters of a string in a step
 
 	calls   []int          // the steps of calls, in order
 	oldest  int            // the first index in calls that may lack a result
@@ -31,7 +31,7 @@ type talk struct {
 	agents           []AgentStep // nil if the source has none
 	now              *float64    // the time of the next steps
 	verdict          Verdict
-	decoded          int  // bytes of JSON decoded from texts
+	decoded          int  // bytes of JSON decoded from strings
 	once             bool // a second result of a call is a repetition
 }
 
@@ -39,7 +39,7 @@ func newTalk(limit int) *talk {
 	return &talk{rule: "\n\n", limit: limit, waiting: map[string]int{}, settled: map[int]bool{}}
 }
 
-// trace returns the trace of all steps so far.
+// trace returns the trace of all steps up to now.
 func (t *talk) trace() *Trace {
 	return newTrace(t.steps, strings.Join(t.raw, t.rule), t.system)
 }
@@ -54,7 +54,7 @@ func talkOf(messages located, limit int, system string) (*Trace, error) {
 	return t.trace(), nil
 }
 
-// listen makes the steps of a list of messages.
+// listen adds the steps of a list of messages.
 func (t *talk) listen(messages located) error {
 	if messages.any == nil {
 		return messages.wrong("a list")
@@ -72,7 +72,7 @@ var roleActions = map[string]string{
 	"observation": actionToolAlone, "tool_response": actionToolAlone,
 }
 
-// The members by which libraries name the parts of a message, a call and a result.
+// The names that libraries give to the parts of a message, a call and a result.
 var (
 	roleKeys     = []string{"role", "from", "source", "type"}
 	contentKeys  = []string{"content", "parts", "contents", "message", "value"}
@@ -87,7 +87,7 @@ var (
 	failedKeys = []string{"error", "is_error", "isError"}
 )
 
-// message makes the steps of one message, or of one item of OpenAI's Responses.
+// message adds the steps of one message, or of one item of OpenAI's Responses.
 func (t *talk) message(m located) error {
 	if err := m.object(); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (t *talk) message(m located) error {
 		}
 	}
 	if len(t.steps)+len(t.raw) == before {
-		return t.say(role, "") // an empty message stays visible
+		return t.say(role, "") // an empty message remains visible
 	}
 
 	return nil
@@ -172,7 +172,7 @@ func unwrapMessage(m located) located {
 	return located{any: unwrapped, path: inner.path}
 }
 
-// item makes the steps of an item without a role: a call, a result or a thought.
+// item adds the steps of an item without a role: a call, a result or a thought.
 func (t *talk) item(m located, role, kind string) error {
 	switch kind {
 	case "call":
@@ -225,7 +225,7 @@ func (t *talk) say(role, text string) error {
 	return t.add(Step{Action: action, Thought: Shorten(text, t.limit)}, role, text)
 }
 
-// add adds a step, and its full text to the raw text.
+// add adds a step, and appends its full text to the raw text.
 func (t *talk) add(s Step, label, raw string) error {
 	if len(t.steps) >= MaxSteps {
 		return fmt.Errorf("the trace has more than %d steps", MaxSteps)
@@ -238,7 +238,7 @@ func (t *talk) add(s Step, label, raw string) error {
 	return nil
 }
 
-// reasoning adds a thought: a text, or parts with texts.
+// reasoning adds a thought, which is a string or parts with text.
 func (t *talk) reasoning(thought located) error {
 	text, err := resultText(thought)
 	if err != nil || text == "" {
@@ -260,7 +260,8 @@ func (t *talk) thought(part located) error {
 	return nil
 }
 
-// content makes steps of a message's content, part by part. Consecutive texts become one step.
+// content adds the steps of a message's content, part by part. Consecutive text parts become one
+// step.
 func (t *talk) content(role string, content located) error {
 	if _, ok := content.any.(string); ok || content.any == nil {
 		text, err := content.text()
@@ -304,7 +305,7 @@ func (t *talk) content(role string, content located) error {
 	return flush()
 }
 
-// part makes a step from a call, a result or a thought in a message's content.
+// part adds the step of a call, a result or a thought in a message's content.
 func (t *talk) part(part located) error {
 	kind := partKind(part)
 	part = innerPart(part)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// isReasoning reports whether root is a text.
+// isReasoning reports whether root is a string.
 func isReasoning(root any) bool {
 	_, ok := root.(string)
 	return ok
@@ -35,7 +35,7 @@ func isAgent(root any) bool {
 	return speakerMark.MatchString(text) || hasAny(root, "reasoning", "final_answer")
 }
 
-// readAgent reads an agent's output, which may be just text.
+// readAgent reads an agent's output, which may be only text.
 func readAgent(t *talk, root located) error {
 	o, err := agentOutput(root)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // The actions of steps that factories make. A tool call is actionToolCall and the tool's name.
-// Steps from elsewhere may have other names.
+// Other steps may have other actions.
 const (
 	actionReasoning = "reasoning"
 	actionUser      = "user_message"
@@ -33,7 +33,7 @@ type Step struct {
 	Metadata map[string]any `json:"metadata"`
 }
 
-// content returns the thought and the observation, one below the other.
+// content returns the thought and, on the next line, the observation.
 func (s Step) content() string {
 	if s.Thought == "" || s.Observation == "" {
 		return s.Thought + s.Observation
@@ -41,7 +41,7 @@ func (s Step) content() string {
 	return s.Thought + "\n" + s.Observation
 }
 
-// Shorten cuts text to a number of characters and states how many it left out.
+// Shorten truncates text to a number of characters and states how many it left out.
 func Shorten(text string, most int) string {
 	head, left := HeadOf(text, most)
 	if left == 0 {
@@ -50,7 +50,7 @@ func Shorten(text string, most int) string {
 	return fmt.Sprintf("%s... (%d more chars)", head, left)
 }
 
-// HeadOf returns the first characters of a text, and how many follow them.
+// HeadOf returns the first characters of text and the number of characters after them.
 func HeadOf(text string, most int) (head string, left int) {
 	most = max(most, 0)
 	if len(text) <= most {
@@ -81,8 +81,8 @@ func newTrace(steps []Step, raw, system string) *Trace {
 	return &Trace{steps: steps, raw: raw, system: system}
 }
 
-// Combine merges several traces: it renumbers the steps and joins the raw texts with a rule
-// between them. The system prompt is that of the first trace.
+// Combine merges several traces. It renumbers the steps and joins the raw texts with a separator
+// line. The system prompt is that of the first trace.
 func Combine(traces ...*Trace) *Trace {
 	var steps []Step
 	var raw []string
@@ -101,7 +101,7 @@ func Combine(traces ...*Trace) *Trace {
 }
 
 // Named returns a copy of the trace whose steps have a name in their metadata, as "trace". If a
-// step has a name already, the copy has both: the new name, a slash, the old one.
+// step already has a name, the copy has the new name, a slash, and the old name.
 func (t *Trace) Named(name string) *Trace {
 	steps := slices.Clone(t.steps)
 	for i := range steps {
@@ -123,7 +123,7 @@ func (t *Trace) Named(name string) *Trace {
 // Len returns the number of steps.
 func (t *Trace) Len() int { return len(t.steps) }
 
-// speakers names the speaker of a step by its action.
+// speakers maps the action of a step to its speaker.
 var speakers = map[string]string{
 	actionReasoning: "Agent (reasoning)", actionUser: "User", actionAgent: "Agent",
 	actionSystem: "System", actionToolAlone: "Tool",

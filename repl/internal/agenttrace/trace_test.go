@@ -25,7 +25,7 @@ func sample() *agenttrace.Trace {
 	}, "one Error, two errors; 42 and 4711")
 }
 
-// TestTraceMethods calls the classes that snippets have.
+// TestTraceMethods checks the methods of the classes that snippets have.
 //
 // Source 000, repl/internal/agenttrace/trace.go: TraceContext: steps, raw_reasoning, get_step,
 // find_steps, find_steps_regex, get_errors, get_actions, summary, to_markdown, search_raw,
@@ -85,7 +85,7 @@ func TestTraceMethods(t *testing.T) {
 	}
 }
 
-// methods are the names that the table of TestTraceMethods uses.
+// methods defines the names that the table of TestTraceMethods uses.
 const methods = `
 import re
 step = TraceStep(3, "tool_call:a_tool_with_a_name_that_is_long", "ä" * 250, "found")
@@ -124,7 +124,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestFactoryMethods:
+// TestFactoryMethods checks the traces that the factories make.
 //
 // Source 000, repl/internal/agenttrace/factories.go: Factory methods: from_agent_output,
 // from_reasoning_string, from_browser_use, from_langchain, from_conversation_history,

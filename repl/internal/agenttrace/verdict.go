@@ -39,9 +39,9 @@ type Run struct {
 	task  Traces
 }
 
-// ParseEach reads the runs of a source, one by one. Known is false for JSON that has none of the
-// forms, and for objects that their form cannot read: a caller may understand them otherwise.
-// The note describes what was left out.
+// ParseEach reads the runs of a source, one by one. Known is false for JSON of an unknown form, and
+// for objects that are invalid in their form, because a caller may read them in another way. The
+// note describes the omitted part.
 func ParseEach(data []byte, format string) (runs []Run, note string, known bool, err error) {
 	talks, _, note, root, err := parseTalks(data, format)
 	if err != nil {
@@ -70,8 +70,8 @@ func isObject(v any) bool {
 	return ok
 }
 
-// isLog reports whether lines that cannot be read belong to one run, rather than being runs
-// themselves. If there are too many lines to decode, the first ones decide.
+// isLog reports whether unreadable lines belong to one run instead of being separate runs. If there
+// are too many lines to decode, the first ones decide.
 func isLog(root located, data []byte) bool {
 	if root.any == nil {
 		head := data[:min(len(data), headOfLog)]
@@ -88,12 +88,13 @@ func isLog(root located, data []byte) bool {
 	return isList && recognise(root.any) != nil
 }
 
-// headOfLog is how many bytes at the start of an oversized source are examined for its form.
+// headOfLog is the number of bytes at the start of an oversized source that are examined for its
+// form.
 const headOfLog = 256 << 10
 
-// Canonical returns the run as one JSON object of at most that many bytes, with the question,
-// the answer, what is known of the right one, and the steps. It cuts long texts and, if that is
-// not enough, leaves out the first steps.
+// Canonical returns the run as one JSON object of at most that many bytes, with the question, the
+// answer, the ground truth and feedback, and the steps. It truncates long strings and, if that is
+// not enough, omits the first steps.
 func (r *Run) Canonical(most int) (json.RawMessage, error) {
 	type short struct {
 		Action      string `json:"action"`
@@ -145,11 +146,11 @@ func (r *Run) Canonical(most int) (json.RawMessage, error) {
 	}
 }
 
-// shortest is the minimum length to which a text is cut, in characters.
+// shortest is the minimum length to which a string is truncated, in characters.
 const shortest = 200
 
-// submitted notes how a coding agent ended: with a submission, or with the word for what stopped
-// it.
+// submitted notes the status with which a coding agent ended: a submission, or the reason why it
+// stopped.
 func (t *talk) submitted(status string) {
 	switch {
 	case status == "":
@@ -172,10 +173,10 @@ func (t *talk) ended(status, failure string) {
 	t.fail(failure)
 }
 
-// judgeSpans notes whether the outermost span of a trace failed, and the original failure: that
-// of the innermost span, which the outer ones repeat.
+// judgeSpans notes whether the outermost span of a trace failed, and the original failure, which is
+// that of the innermost span; outer spans repeat it.
 func (w *spanWalk) judgeSpans(spans []span) {
-	broken := map[string]bool{} // the parents of spans that failed
+	broken := map[string]bool{} // the parents of failed spans
 	for i := range spans {
 		if spans[i].failure != "" {
 			broken[spans[i].parent] = true

@@ -22,8 +22,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Answers is the [Answerer] of one loop. Its snippets are answered by model calls and, where the
-// loop has them, by further loops.
+// Answers is the [Answerer] of one loop. It answers the loop's snippets with model calls and, if
+// the loop allows them, with further loops.
 type Answers struct {
 	Caller *calls.Caller
 	Inputs inputs.List
@@ -37,11 +37,11 @@ type Answers struct {
 	Models []string
 	Agents map[string]repl.Agent
 	// Loop answers a query with a loop one level deeper. It is nil at the maximum depth, where
-	// queries go straight to the model.
+	// queries go directly to the model.
 	Loop func(ctx context.Context, q Query, contract *schema.Contract) (json.RawMessage, error)
 	// CallsAtOnce bounds the calls in flight of one fan-out.
 	CallsAtOnce int
-	// Loops limits the sub-loops of this loop that run at once. Each loop has its own gate: a
+	// Loops limits the sub-loops of this loop that run concurrently. Each loop has its own gate. A
 	// tree of gates cannot deadlock, because the holder of a place only waits for places deeper
 	// in the tree.
 	Loops calls.Gate
@@ -54,13 +54,13 @@ type Answers struct {
 	Temperature *float64
 	// OtherMode is the system prompt of ask_llm in an unknown mode.
 	OtherMode string
-	// Refused returns the answer to a query for text that does not fit the budget. If it is nil,
-	// the first such query gets a notice and later ones raise.
+	// Refused returns the answer to an untyped query that does not fit the budget. If Refused is
+	// nil, the first such query returns a notice and later ones raise.
 	Refused func(*ledger.BudgetError) string
-	// ErrorTexts makes a failing single query for text return the text of a failed slot instead
-	// of raising.
+	// ErrorTexts makes a failing single query without a schema return the string of a failed slot
+	// instead of raising.
 	ErrorTexts bool
-	// Lacks sums up the records that code continues without; nil disables it.
+	// Lacks counts the records without which code continues; nil disables this.
 	Lacks *Lacks
 
 	warned   atomic.Bool
@@ -149,7 +149,7 @@ func (a *Answers) askOnce(
 	return a.complete(ctx, ask)
 }
 
-// complete asks one question. The answer is a text, or a value that meets the contract.
+// complete asks one question. The answer is a string, or a value that meets the contract.
 func (a *Answers) complete(ctx context.Context, ask calls.Ask) (json.RawMessage, error) {
 	if ask.Schema != nil {
 		return a.Caller.CompleteTyped(ctx, ask, a.Retries)
@@ -161,8 +161,8 @@ func (a *Answers) complete(ctx context.Context, ask calls.Ask) (json.RawMessage,
 	return texts.Quote(text)
 }
 
-// noticeBudget turns the first call past the budget into a text that says so. Only queries for
-// text get it: a typed query would mistake the text for a value.
+// noticeBudget answers the first call beyond the budget with a string that says so. Typed queries
+// do not receive it, because their code would mistake the string for a value.
 func (a *Answers) noticeBudget(value json.RawMessage, err error, typed bool) (json.RawMessage, error) {
 	var budget *ledger.BudgetError
 	if !errors.As(err, &budget) {
@@ -179,7 +179,7 @@ func (a *Answers) noticeBudget(value json.RawMessage, err error, typed bool) (js
 	return texts.Quote(notice)
 }
 
-// showError returns the text of an error as the answer, if ErrorTexts is set.
+// showError returns an error's message as the answer if ErrorTexts is set.
 func (a *Answers) showError(value json.RawMessage, err error, typed bool) (json.RawMessage, error) {
 	if err == nil || typed || !a.ErrorTexts {
 		return value, err
@@ -219,7 +219,7 @@ func (a *Answers) runSub(ctx context.Context, q Query) (value json.RawMessage, e
 	}
 	defer a.Loops.Leave()
 
-	// A loop that cannot afford a single call needs neither a session nor a folder.
+	// A loop that cannot afford a single call needs no session and no folder.
 	if err := a.Caller.Ledger.Check(leastLoop); err != nil {
 		return nil, err
 	}
@@ -277,7 +277,7 @@ func (a *Answers) Agent(ctx context.Context, id string, q Query) (json.RawMessag
 }
 
 // Reasoner is the agent that every loop has, unless the configuration gives its name to another
-// agent. It answers as rlm_query does: with a loop and all tools of the run.
+// agent. It answers in the same way as rlm_query: with a loop and all tools of the run.
 const Reasoner = "recursive_reasoner"
 
 const reasonerDoc = "solves a task in several steps, with a REPL of its own"
@@ -329,7 +329,7 @@ func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, e
 	return a.noticeBudget(value, err, true)
 }
 
-// Many answers queries at once. It fails if the budget left all of them without an answer
+// Many answers queries concurrently. It fails if, for lack of budget, none of them got an answer
 // and an earlier call already got the notice.
 func (a *Answers) Many(
 	ctx context.Context, queries []Query, sub bool,
@@ -362,8 +362,8 @@ func (a *Answers) Many(
 	return slots, nil
 }
 
-// Foresee rejects queries that together exceed the budget. It checks their number before it
-// reads their texts.
+// Foresee rejects queries that together exceed the budget. It checks their number before it reads
+// their prompts.
 func (a *Answers) Foresee(ctx context.Context, queries []Query) error {
 	sum := ledger.Spending{Calls: int64(len(queries))}
 	err := a.Caller.Ledger.Check(sum)
@@ -389,7 +389,7 @@ func (a *Answers) Foresee(ctx context.Context, queries []Query) error {
 	return err
 }
 
-// estimateAll returns the expected use of queries.
+// estimateAll returns the expected spending of queries.
 func (a *Answers) estimateAll(ctx context.Context, queries []Query) (sum ledger.Spending, err error) {
 	for _, q := range queries {
 		if ctx.Err() != nil {
@@ -409,8 +409,8 @@ func (a *Answers) estimateAll(ctx context.Context, queries []Query) (sum ledger.
 	return sum, nil
 }
 
-// Functions returns the functions of the protocol, answered by a. Functions that make no sense
-// for the loop are left out of its prompt.
+// Functions returns the functions of the protocol, answered by a. Functions that are useless in the
+// loop are left out of its prompt.
 func (a *Answers) Functions() []repl.Tool {
 	var hidden []string
 	if a.Loop == nil {

@@ -20,8 +20,8 @@ func (unasked) Resolve(name string) (llm.Model, error) {
 	}, nil
 }
 
-// TestTooManyAreForeseenAtOnce: texts that the budget of calls refuses anyway are not examined
-// one by one, and an examination ends with its context.
+// TestTooManyAreForeseenAtOnce checks that too many queries are refused without reading their
+// prompts, and that reading prompts ends with its context.
 func TestTooManyAreForeseenAtOnce(t *testing.T) {
 	caller, err := calls.NewCaller(
 		calls.Caller{Models: unasked{}, Gate: calls.NewGate(4)}, ledger.Budget{Calls: 100}, nil,

@@ -27,7 +27,7 @@ const (
 
 // covering asks for a value for each record, several records per call. A reply is accepted or
 // rejected as a whole: if it omits a record or names one twice, it may have mixed up the others
-// too. Its records are then asked about again in smaller groups and finally one by one.
+// too. The model is then asked about its records again, in smaller groups and finally one by one.
 type covering struct {
 	dialects
 
@@ -38,8 +38,8 @@ type covering struct {
 	slots    []fanout.Slot[json.RawMessage]
 }
 
-// cover answers map_llm(cover=True) with a slot for each record. It returns an error before
-// the first call if a record cannot be asked about, or the calls do not fit the budget.
+// cover answers map_llm(cover=True) with a slot for each record. It returns an error before the
+// first call if a record cannot be asked about, or if the calls do not fit the budget.
 func (p dialects) cover(
 	ctx context.Context, queries []Query, a arguments,
 ) ([]fanout.Slot[json.RawMessage], error) {
@@ -98,14 +98,14 @@ func (p dialects) newCovering(queries []Query, a arguments) (*covering, error) {
 	return c, err
 }
 
-// isEmpty reports whether a record holds nothing to judge.
+// isEmpty reports whether a record has no content to judge.
 func isEmpty(record tiers.Value) bool {
 	var text string
 	isText := len(record) > 0 && record[0] == '"' && json.Unmarshal(record, &text) == nil
 	return string(record) == "null" || isText && strings.TrimSpace(text) == ""
 }
 
-// chooseSize returns how many records each of the first calls covers.
+// chooseSize returns the number of records in each of the first calls.
 func (c *covering) chooseSize() int {
 	switch {
 	case contractOfMany(c.contract, 1) == nil:
@@ -117,7 +117,7 @@ func (c *covering) chooseSize() int {
 	}
 }
 
-// group cuts records into groups that fit into one call, at most size in each.
+// group splits records into groups that fit in one call, with at most size records each.
 func (c *covering) group(open []int, size int) (groups [][]int) {
 	var group []int
 	chars := 0
@@ -134,8 +134,8 @@ func (c *covering) group(open []int, size int) (groups [][]int) {
 	return append(groups, group)
 }
 
-// write makes the query of each group. The prompt also describes the permitted values: a server
-// that enforces a contract does not always show it to the model.
+// write makes the query of each group. The prompt also describes the permitted values, because a
+// server that enforces a contract does not always show it to the model.
 func (c *covering) write(groups [][]int) ([]Query, error) {
 	queries := make([]Query, len(groups))
 	for g, group := range groups {
@@ -159,8 +159,8 @@ func (c *covering) write(groups [][]int) ([]Query, error) {
 	return queries, nil
 }
 
-// list writes records as an object keyed by number. As JSON, no record can end early and begin
-// another.
+// list writes records as an object keyed by number. In JSON, no record can end itself early and
+// begin another.
 func (c *covering) list(group []int) tiers.Value {
 	var b bytes.Buffer
 	for n, i := range group {
@@ -233,7 +233,7 @@ func contractOfMany(one *schema.Contract, n int) json.RawMessage {
 
 	defs := map[string]json.RawMessage{}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(document, &members) == nil { // else it is true or false
+	if json.Unmarshal(document, &members) == nil { // otherwise the document is true or false
 		if members["$defs"] != nil && json.Unmarshal(members["$defs"], &defs) != nil {
 			return nil
 		}
@@ -246,7 +246,7 @@ func contractOfMany(one *schema.Contract, n int) json.RawMessage {
 	}
 	defs[name] = document
 
-	var properties, required []string // in the order of their numbers, in which a model answers
+	var properties, required []string // in numerical order, in which a model answers
 	for i := range n {
 		number := strconv.Quote(strconv.Itoa(i + 1))
 		properties = append(properties, number+`:{"$ref":"#/$defs/`+name+`"}`)
@@ -258,11 +258,11 @@ func contractOfMany(one *schema.Contract, n int) json.RawMessage {
 	)
 }
 
-// marshal returns a map of valid JSON as JSON.
+// marshal encodes a map of valid JSON values.
 func marshal(members map[string]json.RawMessage) json.RawMessage {
 	data, err := json.Marshal(members)
 	if err != nil {
-		panic(err) // not JSON
+		panic(err) // a member is not JSON
 	}
 	return data
 }

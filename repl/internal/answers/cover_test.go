@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// sizing answers calls for several records with their numbers, unless fail returns an error.
+// sizing answers calls for several records with the records' numbers, unless fail returns an error.
 type sizing struct {
 	noting
 
@@ -222,7 +222,7 @@ func TestLacksAreSummedUpOncePerResult(t *testing.T) {
 	if text := l.String(); text != "" {
 		t.Errorf("without a report: %s", text)
 	}
-	for _, missing := range []int64{3, 5, 1} { // the same result, before and after a retry
+	for _, missing := range []int64{3, 5, 1} { // of one result, before and after a retry
 		l.put("a", lack{missing, 100})
 	}
 	l.put("b", lack{2, 20})

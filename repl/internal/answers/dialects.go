@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Query is one sub-call requested by a snippet, whatever the dialect.
+// Query is one sub-call requested by a snippet, in any dialect.
 type Query struct {
 	// Prompt is the task.
 	Prompt tiers.Value
@@ -33,14 +33,14 @@ type Query struct {
 	Slot int
 	// Mode is the mode of ask_llm, for the record of the call.
 	Mode string
-	// Covered marks an answer that is one of several attempts for the same records, whose result
-	// itself reports failures.
+	// Covered marks one of several attempts for the same records, whose combined result reports
+	// failures.
 	Covered bool
 	// Agent is the name of the agent that answers, empty for none.
 	Agent string
 }
 
-// Answerer implements the functions of the protocol. Each loop is one.
+// Answerer implements the functions of the protocol. Each loop has one.
 //
 // An answer is JSON: a string for a query without a schema, else a value that
 // meets it. The methods are called concurrently.
@@ -63,8 +63,8 @@ type Answerer interface {
 	Foresee(ctx context.Context, queries []Query) error
 	// Knows reports whether a model with that name may be asked.
 	Knows(model string) bool
-	// Lack reports that code continues without some of the records that it asked about. The same
-	// code may report again under the same key.
+	// Lack reports that code continues without answers for some of its records. The same code may
+	// report again under the same key.
 	Lack(key string, missing, records int64)
 }
 
@@ -100,8 +100,8 @@ var answers = map[string]func(p dialects, ctx context.Context, call tiers.Call) 
 	"tally":                   dialects.tally,
 }
 
-// Functions returns the protocol's functions as tools, answered by a. Those named
-// in hidden are left out of prompts, not of the session.
+// Functions returns the protocol's functions as tools, answered by a. The session also has those
+// named in hidden, but prompts do not list them.
 func Functions(a Answerer, hidden ...string) []repl.Tool {
 	p := dialects{a}
 	var tools []repl.Tool
@@ -123,8 +123,8 @@ func Functions(a Answerer, hidden ...string) []repl.Tool {
 	return append(tools, repl.Tool{Name: protocol.Lack, Raw: p.lack})
 }
 
-// Withhold returns a function of the protocol that the loop does not offer: it raises with the
-// reason.
+// Withhold returns, for a function of the protocol that the loop does not offer, one that raises
+// with the reason.
 func Withhold(name, reason string) repl.Tool {
 	return repl.Tool{Name: name, Raw: func(context.Context, tiers.Call) (tiers.Value, error) {
 		return nil, fmt.Errorf("%s: %s", name, reason)
@@ -134,7 +134,7 @@ func Withhold(name, reason string) repl.Tool {
 // dialects turns host calls into queries.
 type dialects struct{ Answerer }
 
-// synonyms are alternative names of parameters, from libraries that models know.
+// synonyms maps alternative names of parameters, from well-known libraries, to ours.
 var synonyms = map[string]string{
 	"query":           "prompt",
 	"question":        "prompt",
@@ -160,7 +160,7 @@ type arguments struct {
 	values map[string]tiers.Value
 }
 
-// accept names positional arguments and translates synonyms. None counts as no argument.
+// accept names positional arguments and translates synonyms. None is treated as a missing argument.
 func accept(call tiers.Call, params ...string) (arguments, error) {
 	if len(call.Args) > len(params) {
 		return arguments{}, fmt.Errorf(
@@ -234,8 +234,8 @@ func (p dialects) named(value tiers.Value) bool {
 	return len(value) < 200 && json.Unmarshal(value, &name) == nil && name != "" && p.Knows(name)
 }
 
-// either resolves the positional argument that is a model in one dialect and a context in
-// another: a value that names no model is the context.
+// either resolves the positional argument that is a model in one dialect and a context in another:
+// if the value is not the name of a model, it is the context.
 func (p dialects) either(call tiers.Call, at int) tiers.Call {
 	if len(call.Args) <= at || p.named(call.Args[at]) {
 		return call
@@ -250,7 +250,7 @@ func (p dialects) either(call tiers.Call, at int) tiers.Call {
 	return call
 }
 
-// model accepts a model where the neighbouring dialect has a schema.
+// model accepts a model in the position in which another dialect has a schema.
 func (p dialects) model(call tiers.Call, at int) tiers.Call {
 	if len(call.Args) > at && p.named(call.Args[at]) {
 		value := call.Args[at]
@@ -261,8 +261,8 @@ func (p dialects) model(call tiers.Call, at int) tiers.Call {
 	return call
 }
 
-// with returns m with one more member. A member already present stays: the call is then rejected
-// for the duplicate, under its own name.
+// with returns m with one more member. It keeps a member that is already present, so that the call
+// is rejected for the duplicate, which the error names.
 func with(m map[string]tiers.Value, name string, value tiers.Value) map[string]tiers.Value {
 	out := make(map[string]tiers.Value, len(m)+1)
 	for k, v := range m {

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// noting is an Answerer that reports what it was asked.
+// noting is an Answerer that records the queries that it receives.
 type noting struct{ asked []string }
 
 func (n *noting) note(kind string, q Query) (json.RawMessage, error) {
@@ -106,7 +106,8 @@ func TestDialectsBindToTheSameQuery(t *testing.T) {
 	}
 }
 
-// askNoting makes a call. It returns what the Answerer was asked, or the error and its text.
+// askNoting makes a call. It returns the query that the Answerer received, or the error and its
+// message.
 func askNoting(t *testing.T, call tiers.Call) (string, error) {
 	t.Helper()
 	n := &noting{}
@@ -140,7 +141,7 @@ func TestFailedSlots(t *testing.T) {
 	}
 }
 
-// FuzzProtocol passes input that a hostile guest may send to the protocol's functions.
+// FuzzProtocol passes hostile input to the protocol's functions.
 func FuzzProtocol(f *testing.F) {
 	f.Add(0, `"p"`, `null`, `{"prompt":"x"}`)
 	f.Add(7, `["p", {"prompt": 1}]`, `["c", 2]`, `{"schema": {"type": "x"}}`)

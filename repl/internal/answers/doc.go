@@ -1,4 +1,4 @@
-// Package answers answers the functions by which snippets ask models. Its dialects turn the
-// calls, in whatever form a model knows them, into a [Query]; [Answers] carries out the query.
-// The names of the functions are in internal/snippet/protocol.
+// Package answers implements the functions with which snippets ask models. Its dialects turn a
+// call, in any form that models use, into a [Query]; [Answers] carries out the query. The names of
+// the functions are in internal/snippet/protocol.
 package answers

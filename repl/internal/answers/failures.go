@@ -13,13 +13,13 @@ import (
 	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
-// failures are the failed sub-calls of a loop. A snippet may continue with their slots or catch
-// their exceptions, so an answer would hide them.
+// failures records the failed sub-calls of a loop. A snippet may continue with their slots or catch
+// their exceptions, so its answer may hide the failures.
 type failures struct {
 	mu     sync.Mutex
 	calls  int              // calls in this turn
-	failed map[query]string // why calls of this turn failed and were not repeated successfully
-	signs  []string         // how texts for failed calls begin, in all turns, in lower case
+	failed map[query]string // reasons of calls of this turn that failed and did not succeed later
+	signs  []string         // lower-case beginnings of the strings for failed calls, in all turns
 }
 
 // query identifies a query in any dialect.
@@ -29,14 +29,15 @@ func (q *Query) identity() query {
 	return sha256.Sum256(bytes.Join([][]byte{q.Prompt, q.Context, q.Schema}, []byte{0}))
 }
 
-// Limits of what is kept about failures.
+// Limits of the record of failures.
 const (
-	maxSigns = 100 // texts
+	maxSigns = 100 // signs
 	maxSign  = 40  // maximum length in characters
 	minSign  = 24  // minimum length of an error's message alone, in characters
 )
 
-// note records the outcome of a query. It ignores a call that the end of its snippet cut short.
+// note records the outcome of a query. It ignores a call that ended early because its snippet
+// ended.
 func (f *failures) note(ctx context.Context, q *Query, err error) {
 	if ctx.Err() != nil {
 		return
@@ -70,7 +71,7 @@ func (f *failures) count(q *Query, err error) {
 	f.failed[q.identity()] = formatFailure(err)
 }
 
-// addSign records the beginning of a text that stands for a failed call.
+// addSign records the beginning of a string that represents a failed call.
 func (f *failures) addSign(text string) {
 	runes := []rune(text)
 	sign := strings.ToLower(string(runes[:min(len(runes), maxSign)]))
@@ -79,12 +80,12 @@ func (f *failures) addSign(text string) {
 	}
 }
 
-// formatFailure returns the text of a failed slot.
+// formatFailure returns the string in a failed slot.
 func formatFailure(err error) string { return "Error: " + err.Error() }
 
-// The single member of the JSON object that stands for a failed call, of a query for a text and
-// of a query with a type. The guest turns the object into a SubCallError, a text that begins
-// with "Error: ". One with a type refuses to be used as a value.
+// The only member of the JSON object that represents a failed call, for a query without and with a
+// type. The guest turns the object into a SubCallError, a str that begins with "Error: ". The
+// SubCallError of a query with a type raises if it is used as a value.
 const (
 	failedKey      = "__rlm_failed__"
 	failedTypedKey = "__rlm_error__"
@@ -102,7 +103,7 @@ func encodeFailure(typed bool, err error) (json.RawMessage, error) {
 // Failed are sub-calls that failed.
 type Failed struct {
 	Count, Of int // Of counts all sub-calls of the turn
-	// Reasons are the texts of the failures, each once, at most a few.
+	// Reasons holds the messages of at most a few failures, each once.
 	Reasons []string
 }
 
@@ -133,7 +134,7 @@ func (a *Answers) TakeFailed() Failed {
 	return out
 }
 
-// FindFailure returns the text of a failed sub-call contained in an answer, or "".
+// FindFailure returns the beginning of a failed sub-call's string that an answer contains, or "".
 func (a *Answers) FindFailure(answer json.RawMessage) string {
 	f := &a.failures
 	f.mu.Lock()
@@ -146,7 +147,7 @@ func (a *Answers) FindFailure(answer json.RawMessage) string {
 	for {
 		token, err := decoder.Token()
 		if err != nil {
-			return "" // the end
+			return "" // the end of the answer
 		}
 		text, _ := token.(string)
 		text = strings.ToLower(text)
@@ -162,18 +163,18 @@ func (a *Answers) FindFailure(answer json.RawMessage) string {
 type Memory struct {
 	// Warned reports that a call received the notice that the budget is used up.
 	Warned bool `json:"warned,omitempty"`
-	// Signs are the beginnings of the texts that replaced the answers of failed calls.
+	// Signs are the beginnings of the strings that replaced the answers of failed calls.
 	Signs []string `json:"signs,omitempty"`
 }
 
-// Memory returns what the answers remember.
+// Memory returns the state of the answers.
 func (a *Answers) Memory() Memory {
 	a.failures.mu.Lock()
 	defer a.failures.mu.Unlock()
 	return Memory{Warned: a.warned.Load(), Signs: slices.Clone(a.failures.signs)}
 }
 
-// Restore adopts the memory of other answers.
+// Restore adopts the state of other answers.
 func (a *Answers) Restore(m Memory) {
 	a.failures.mu.Lock()
 	defer a.failures.mu.Unlock()

@@ -32,7 +32,8 @@ func TestAnswersWithTheTextOfAFailureAreFound(t *testing.T) {
 	}
 }
 
-// TestFailuresCountUntilTheyAreRepeated also bounds the text shown to the model.
+// TestFailuresCountUntilTheyAreRepeated checks that a failure counts until its call succeeds, and
+// that the message to the model and the stored signs are bounded.
 func TestFailuresCountUntilTheyAreRepeated(t *testing.T) {
 	var a Answers
 	ask := func(prompt string, err error) { a.failures.note(t.Context(), &Query{Prompt: []byte(prompt)}, err) }

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The bounds on the pictures of one query. Servers accept about as much.
+// The bounds on the pictures of one query. The limits of servers are similar.
 const (
 	maxImages     = 20
 	maxImage      = 8 << 20 // bytes
@@ -25,7 +25,8 @@ var seenTypes = map[string]bool{
 	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true,
 }
 
-// readImages reads a list of pictures or a single one. Each is base64, optionally as a data URL.
+// readImages reads a list of pictures or a single picture. Each is base64, optionally as a data
+// URL.
 func readImages(value tiers.Value) ([]llm.Image, error) {
 	if value == nil {
 		return nil, nil

@@ -12,14 +12,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Lacks sums up the records that the code of a tree of loops continues without. The zero value
-// is ready to use; it is safe for concurrent use.
+// Lacks counts the records without which the code of a tree of loops continues. The zero value is
+// ready to use; it is safe for concurrent use.
 type Lacks struct {
 	mu   sync.Mutex
 	list map[string]lack
 }
 
-// lack is how many records of a result have no value.
+// lack holds how many records of a result have no value, and how many there are.
 type lack struct{ missing, records int64 }
 
 func (l lack) String() string {
@@ -29,12 +29,12 @@ func (l lack) String() string {
 
 // Limits of the reports about records without a value.
 const (
-	maxLacks   = 1_000 // results; further ones count as one
+	maxLacks   = 1_000 // results; all further results are counted as one
 	maxLackKey = 64    // bytes
 )
 
-// put stores a report. Of several reports about one result, it keeps the largest: the answer may
-// use values from the first attempt.
+// put stores a report. Of several reports about one result, it keeps the largest, because the
+// answer may use values from the first attempt.
 func (l *Lacks) put(key string, report lack) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *Lacks) put(key string, report lack) {
 	}
 }
 
-// String describes what an answer may lack; it is empty if nothing is missing.
+// String describes the missing values of an answer; it is empty if nothing is missing.
 func (l *Lacks) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

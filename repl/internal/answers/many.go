@@ -91,8 +91,8 @@ func (a arguments) contexts(n int) ([]tiers.Value, error) {
 	return contexts, err
 }
 
-// entry makes the query of one item of a list. A dict with a prompt brings its own context,
-// schema and model.
+// entry makes the query of one item of a list. A dict with a prompt has its own context, schema and
+// model.
 func (p dialects) entry(common arguments, i int) (Query, error) {
 	var own map[string]tiers.Value
 	if prompt := common.values["prompt"]; len(prompt) > 0 && prompt[0] == '{' &&
@@ -229,8 +229,8 @@ func (p dialects) mapLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 	return encode(slots, queries)
 }
 
-// filterLLM answers with a list of booleans; the guest then selects its own objects. A failed
-// slot fails the call: an item must not vanish because its judge failed.
+// filterLLM answers with a list of booleans; the guest then selects its own objects. If a slot
+// fails, the call fails, because an item must not vanish when its query fails.
 func (p dialects) filterLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, _, err := p.items(call, "prompt", "items", "model")
 	if err != nil {
@@ -243,7 +243,7 @@ func (p dialects) filterLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 	return p.all(ctx, "filter_llm", queries)
 }
 
-// all answers queries and fails if one of them does.
+// all answers queries and fails if one of them fails.
 func (p dialects) all(ctx context.Context, name string, queries []Query) (tiers.Value, error) {
 	slots, err := p.answerIfAffordable(ctx, queries)
 	if err != nil {
@@ -285,7 +285,7 @@ func (p dialects) tally(ctx context.Context, call tiers.Call) (tiers.Value, erro
 
 const defaultFanIn = 8
 
-// reduceLLM combines items fan_in at a time, level by level, until one is left. The contract
+// reduceLLM combines items fan_in at a time, level by level, until one remains. The contract
 // applies to every level, because each answer is an item of the next.
 func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, a, err := p.items(call, "prompt", "items", "schema", "model", "fan_in")

@@ -1,5 +1,5 @@
 // Package callnotes carries notes about a model call to the loop that makes it. Calls go through
-// providers that third parties may write, so the receiver travels in the context.
+// providers that third parties may write, so the context carries the receiver.
 package callnotes
 
 import (
@@ -17,17 +17,17 @@ type Wait struct {
 	Pause, Waited, Limit time.Duration
 }
 
-// Receiver receives notes, from several goroutines at once.
+// Receiver receives notes, concurrently.
 type Receiver interface {
 	NoteWait(w Wait)
 	// NoteDropped reports that the model rejects a sampling parameter of the request, such as
 	// "temperature", and is asked without it.
 	NoteDropped(part string)
-	// NoteAsked reports what is sent to which server, once for each attempt.
+	// NoteAsked reports the request and its server, once for each attempt.
 	NoteAsked(a Asked)
 }
 
-// Asked is the part of a request that the provider decides.
+// Asked is the part of a request that the provider determines.
 type Asked struct {
 	Host              string
 	Port              int
@@ -50,21 +50,21 @@ func SendWait(ctx context.Context, w Wait) {
 	}
 }
 
-// SendAsked passes on what is sent. Without a receiver it does nothing.
+// SendAsked passes on the sent request. Without a receiver it does nothing.
 func SendAsked(ctx context.Context, a Asked) {
 	if r, ok := ctx.Value(key{}).(Receiver); ok {
 		r.NoteAsked(a)
 	}
 }
 
-// Dropped passes on the names of parameters that models reject, each once for a model. The zero value
-// is ready to use. It is safe for concurrent use.
+// Dropped passes on the names of parameters that models reject, each once for a model. The zero
+// value is ready to use. It is safe for concurrent use.
 type Dropped struct {
 	mu   sync.Mutex
 	sent map[[2]string]bool // by model and parameter
 }
 
-// maxDropped bounds what Dropped remembers. Beyond it, names are passed on again.
+// maxDropped bounds the entries that Dropped stores. If there are more, names are passed on again.
 const maxDropped = 1024
 
 // Send passes on the name of a parameter. Without a receiver it does nothing.

@@ -16,7 +16,7 @@ func (c *collector) NoteDropped(part string) { c.parts = append(c.parts, part) }
 func TestADroppedParameterIsPassedOnOnceForEachModel(t *testing.T) {
 	var got collector
 	var d Dropped
-	d.Send(t.Context(), "a", "seed") // nobody receives it
+	d.Send(t.Context(), "a", "seed") // there is no receiver
 	ctx := With(context.Background(), &got)
 	for range 2 {
 		d.Send(ctx, "a", "seed")

@@ -11,12 +11,12 @@ import (
 // Ledger keeps the accounts of one run. It is safe for concurrent use.
 //
 // Each call reserves its maximum cost beforehand and settles its real cost afterwards, so that
-// calls in flight together cannot exceed the budget. A run exceeds its budget only if a server
-// uses more than a request allows.
+// concurrent calls cannot exceed the budget. A run exceeds its budget only if a server uses more
+// than the request allows.
 type Ledger struct {
 	budget ledger.Budget
 	start  time.Time
-	// atOnce is the number of snippet calls that share the rest of the budget; 0 counts as 1.
+	// atOnce is the number of snippet calls that share the rest of the budget; 0 means 1.
 	atOnce int64
 	// kept is the number of calls that are reserved for those marked Last.
 	kept int64
@@ -56,13 +56,13 @@ func (l *Ledger) timeForRoot() time.Duration {
 	return max(wall/20, min(30*time.Second, wall/4))
 }
 
-// LastWord returns when sub-calls end, so that the root has the rest of the time.
+// LastWord returns the time at which sub-calls end, so that the root has the rest.
 func (l *Ledger) LastWord() time.Time { return l.Deadline().Add(-l.timeForRoot()) }
 
 // Elapsed returns the time since the ledger was opened.
 func (l *Ledger) Elapsed() time.Duration { return time.Since(l.start) }
 
-// CallsLeft returns how many calls are left, without those kept for [Ask.Last].
+// CallsLeft returns the number of remaining calls, without those reserved for [Ask.Last].
 func (l *Ledger) CallsLeft() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,7 +77,7 @@ func (l *Ledger) Check(need ledger.Spending) error {
 	return l.findLack(Add(Add(l.spent, l.reserved), l.reserveForRoot()), need)
 }
 
-// minOutput is the least length of a useful reply, in tokens.
+// minOutput is the minimum length of a useful reply, in tokens.
 const minOutput = 64
 
 // Need is the most that a call may use.
@@ -91,9 +91,10 @@ type Need struct {
 	// Last marks a call that may use the calls kept for it, and the tokens and dollars that
 	// sub-calls leave to the root.
 	Last bool
-	// Least is how many output tokens suffice to start the call, if it can ask again for more.
-	// It is then granted at most its share of the budget, so that even a small budget allows
-	// many calls at once. 0 means that the call asks for everything at once.
+	// Least is the number of output tokens that suffice to start the call, if it can be repeated
+	// with more. The call is then granted at most its share of the budget, so that even a small
+	// budget allows many concurrent calls. 0 means that the call needs all its tokens from the
+	// start.
 	Least int64
 }
 
@@ -108,8 +109,8 @@ func (n Need) withOutput(most int64) Need {
 }
 
 // Reserve sets aside the maximum cost of a call. While only calls in flight prevent the grant, it
-// waits, because they seldom use their whole reservation. A need of output tokens shrinks to what
-// is left of the budget, at least minOutput; Grant holds the result. The error is a
+// waits, because they seldom use their whole reservation. The output tokens are reduced to the rest
+// of the budget, but not below minOutput; Grant holds the result. The error is a
 // [*ledger.BudgetError] or the context's.
 func (l *Ledger) Reserve(ctx context.Context, need Need) (*Reservation, error) {
 	for {
@@ -125,7 +126,7 @@ func (l *Ledger) Reserve(ctx context.Context, need Need) (*Reservation, error) {
 	}
 }
 
-// try makes a reservation, returns a channel to wait on, or refuses.
+// try makes a reservation, returns a channel to wait for, or refuses.
 func (l *Ledger) try(need Need) (*Reservation, chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,8 +165,8 @@ func (l *Ledger) grant(need Need) *Reservation {
 	return &Reservation{ledger: l, Grant: need.Spending}
 }
 
-// reserveForRoot returns the part of the budget that sub-calls leave to the root: two
-// calls (at least those kept), and a twentieth of the rest.
+// reserveForRoot returns the part of the budget that sub-calls leave to the root: two calls (at
+// least the kept ones), and a twentieth of everything else.
 func (l *Ledger) reserveForRoot() ledger.Spending {
 	b := l.budget
 	return ledger.Spending{
@@ -174,7 +175,7 @@ func (l *Ledger) reserveForRoot() ledger.Spending {
 	}
 }
 
-// leftForOutput returns how many output tokens a call may use if that many equal calls share the
+// leftForOutput returns how many output tokens a call may use if a number of equal calls share the
 // rest of the budget.
 func (l *Ledger) leftForOutput(need Need, spent ledger.Spending, calls int64) int64 {
 	b := l.budget
@@ -220,7 +221,7 @@ func (l *Ledger) findLack(used, need ledger.Spending) error {
 		}
 	}
 
-	// Sums of fractions are inexact, so a millionth of a cent does not count.
+	// Sums of fractions are inexact, so a millionth of a cent is ignored.
 	if need.USD > 0 && used.USD+need.USD > b.USD+1e-8 {
 		return &ledger.BudgetError{
 			What:   "US dollars",
@@ -242,8 +243,8 @@ type Reservation struct {
 	Grant ledger.Spending
 }
 
-// maxRefusals bounds the refusal events: a snippet may keep asking, because a refused call costs
-// nothing.
+// maxRefusals bounds the refusal events, because a refused call costs nothing and a snippet may
+// repeat it endlessly.
 const maxRefusals = 100
 
 // CountRefusal counts a refusal and reports whether the run emits an event for it.
@@ -254,7 +255,7 @@ func (l *Ledger) CountRefusal() bool {
 	return l.refused <= maxRefusals
 }
 
-// Settle replaces the reservation with the real use, even if that is more.
+// Settle replaces the reservation with the real spending, even if that is more.
 func (r *Reservation) Settle(used ledger.Spending) {
 	r.done.Do(func() {
 		l := r.ledger
@@ -267,7 +268,7 @@ func (r *Reservation) Settle(used ledger.Spending) {
 	})
 }
 
-// TakeToolCall counts a tool call before it is made. The error is a [*ledger.BudgetError].
+// TakeToolCall charges a tool call before it is made. The error is a [*ledger.BudgetError].
 func (l *Ledger) TakeToolCall() error {
 	one := ledger.Spending{ToolCalls: 1}
 	l.mu.Lock()
@@ -279,7 +280,7 @@ func (l *Ledger) TakeToolCall() error {
 	return nil
 }
 
-// Book adds the use of a call that an earlier process paid for.
+// Book adds the spending of a call that an earlier process paid for.
 func (l *Ledger) Book(used ledger.Spending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -296,7 +297,7 @@ func (l *Ledger) Restore(spent ledger.Spending, elapsed time.Duration) {
 // Release returns the reservation of a call that was never made.
 func (r *Reservation) Release() { r.Settle(ledger.Spending{}) }
 
-// TimeError reports that the time is used up, or all but the root's part.
+// TimeError returns the error that the time is used up, or all of it except the root's part.
 func (l *Ledger) TimeError() *ledger.BudgetError {
 	return &ledger.BudgetError{
 		What: "seconds", Limit: l.budget.Wall.Seconds(), Spent: l.Elapsed().Seconds(),

@@ -136,7 +136,7 @@ func TestCallsThatCanBeginSmallShareTheBudget(t *testing.T) {
 	}{
 		"plenty": {ledger.Budget{}, Need{Least: 64}, 8_000},
 		"output tokens": {
-			ledger.Budget{OutputTokens: 16_000}, Need{Least: 64}, 950, // a twentieth is the root's
+			ledger.Budget{OutputTokens: 16_000}, Need{Least: 64}, 950, // 1/20 is for the root
 		},
 		"tokens": {
 			ledger.Budget{Tokens: 16_000},

@@ -21,9 +21,9 @@ func CheckBudget(b ledger.Budget) error {
 	return nil
 }
 
-// Subtract returns the rest of a budget after a run, for consecutive runs that share one budget.
-// A zero field becomes the rest of its default, except USD, which stays a guard against
-// accidents. The error is a [*ledger.BudgetError] if a field is used up.
+// Subtract returns the rest of a budget after a run, for consecutive runs that share one budget. A
+// zero field becomes the rest of its default, except USD, which remains a guard against accidents.
+// The error is a [*ledger.BudgetError] if a field is used up.
 func Subtract(
 	b ledger.Budget, used ledger.Spending, elapsed time.Duration,
 ) (ledger.Budget, error) {

@@ -27,15 +27,15 @@ import (
 type Caller struct {
 	Models ledger.Models
 	Ledger *Ledger
-	// Gate limits model calls in flight. Only calls hold it, never a loop that waits for
-	// another, so it cannot deadlock a deep tree.
+	// Gate limits model calls in flight. Only calls hold a place, never a loop that waits for
+	// another, so a deep tree cannot deadlock.
 	Gate Gate
-	// Emit receives events, from several goroutines at once.
+	// Emit receives events, concurrently.
 	Emit func(ledger.Event)
 	// MaxReply bounds the tokens of a reply; 0 is DefaultReply.
 	MaxReply int
-	// KeptCalls is how many calls of the budget, with some tokens and dollars, are reserved for
-	// calls with Ask.Last.
+	// KeptCalls is the number of calls of the budget that, with some tokens and dollars, are
+	// reserved for calls with Ask.Last.
 	KeptCalls int64
 
 	names   []string // the models accepted by CheckModel
@@ -43,7 +43,7 @@ type Caller struct {
 	windows *windows
 }
 
-// DefaultReply bounds a reply, in tokens. A call in flight reserves as much of the budget.
+// DefaultReply bounds a reply, in tokens. A call in flight reserves this much of the budget.
 const DefaultReply = 8_192
 
 // Ask is one question to a model.
@@ -64,8 +64,8 @@ type Ask struct {
 	Stream func(delta string)
 	// Last lets the call use the part of the budget that Caller.KeptCalls reserves.
 	Last bool
-	// Sub marks a call of a snippet. Its record then holds the next three fields, which
-	// [ledger.SubCall] explains.
+	// Sub marks a call of a snippet. Its record then holds the next three fields, which are
+	// documented at [ledger.SubCall].
 	Sub           bool
 	Question      string
 	ContextLength int
@@ -74,8 +74,8 @@ type Ask struct {
 	Agent string
 }
 
-// NewCaller returns the caller of a run and opens its ledger. Each of the models must
-// be known and, with strictUSD, have a price: see [Caller.CheckModel].
+// NewCaller returns the caller of a run and opens its ledger. Each model must be known and, with
+// strictUSD, have a price: see [Caller.CheckModel].
 func NewCaller(base Caller, b ledger.Budget, models []string, strictUSD bool) (*Caller, error) {
 	var err error
 	if base.Ledger, err = NewLedger(b); err != nil {
@@ -179,7 +179,7 @@ func (c *Caller) makeRequest(a *Ask, m *llm.Model) llm.Request {
 	return r
 }
 
-// Estimate returns the typical use of an ask that is made once.
+// Estimate returns the typical spending of an ask that is made once.
 func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 	m, err := c.resolve(a.Model)
 	if err != nil {
@@ -249,7 +249,7 @@ func (c *Caller) ask(
 	}
 	answered := response // observers may keep it
 	if a.Embed {
-		answered.Text = "" // vectors mean nothing to observers
+		answered.Text = "" // vectors are useless to observers
 	}
 	c.report(ctx, a, ledger.Event{
 		Elapsed: time.Since(begun), Used: &used, Request: withAsked(r, asked), Response: &answered,
@@ -260,8 +260,8 @@ func (c *Caller) ask(
 	return response, granted, err
 }
 
-// complete asks a model's provider. The provider is the caller's code, and snippets reach it
-// from goroutines where a panic would end the process.
+// complete asks a model's provider. The provider is the embedder's code, and it also runs in
+// goroutines where a panic would end the process.
 func complete(
 	ctx context.Context, m *llm.Model, r llm.Request, stream func(string),
 ) (response llm.Response, err error) {
@@ -274,14 +274,14 @@ func complete(
 	}()
 	response, err = m.Provider.Complete(ctx, r, stream)
 	if reason, ok := finish.Read(cmp.Or(response.Finish, finish.Stop)); ok {
-		response.Finish = reason // the provider may be the caller's
+		response.Finish = reason // the provider may be the embedder's
 	}
 	return response, err
 }
 
-// settle books the use of a call. A call that failed before its reply counts and costs nothing.
-// A call that was interrupted costs its prompt, because servers charge for it. A reply that
-// arrived costs its price, even if it could not be recorded.
+// settle books the spending of a call. A call that failed before its reply is counted but costs
+// nothing. A call that was interrupted costs its prompt, because servers charge for the prompt. A
+// reply that arrived costs its price, even if it could not be recorded.
 func (c *Caller) settle(
 	ctx context.Context, reserved *Reservation, m *llm.Model, r *llm.Request, response llm.Response,
 	err error,
@@ -346,7 +346,7 @@ func (c *Caller) emit(a Ask, e ledger.Event) {
 	c.Tell(e)
 }
 
-// Tell emits an event after adding its time. A receiver that panics does not end the run.
+// Tell emits an event after adding its time. A panic of the receiver does not end the run.
 func (c *Caller) Tell(e ledger.Event) {
 	if c.Emit == nil {
 		return
@@ -388,8 +388,8 @@ func (e *MismatchError) Error() string {
 	return "the answer does not meet the schema: " + prompts.Join(e.Violations)
 }
 
-// CheckRefusal returns an error if a model, or its server's filter, declined to answer. The text
-// of such a reply is never an answer.
+// CheckRefusal returns an error if a model or its server's filter declined to answer. The text of
+// such a reply is never an answer.
 func CheckRefusal(model string, r llm.Response) error {
 	if r.Finish != llm.FinishRefusal {
 		return nil
@@ -397,9 +397,9 @@ func CheckRefusal(model string, r llm.Response) error {
 	return fmt.Errorf("the model %s declined: %s", model, texts.Truncate(r.Text, 500))
 }
 
-// CompleteTyped asks a model for a value that meets a.Schema. After an invalid answer it sends
-// the violations and asks again; after an incomplete reply it asks with more room. Both together
-// happen at most retries times. The error is then a [*MismatchError].
+// CompleteTyped asks a model for a value that meets a.Schema. After an invalid answer it sends the
+// violations and asks again; after an incomplete reply it asks with more room. It asks again at
+// most retries times. If no answer is valid, the error is a [*MismatchError].
 func (c *Caller) CompleteTyped(ctx context.Context, a Ask, retries int) (json.RawMessage, error) {
 	return askUntilValid(ctx, c, a, retries, a.Schema.CheckReply)
 }
@@ -429,7 +429,7 @@ func askUntilValid[T any](
 			return none, err
 		}
 
-		// A refusal is not an answer, whatever its text looks like.
+		// A refusal is not an answer, even if its text looks like one.
 		if declined := CheckRefusal(a.Model, response); declined != nil {
 			violations = []schema.Violation{{Path: "$", Message: declined.Error()}}
 		}

@@ -52,8 +52,8 @@ func question(text string) calls.Ask {
 	return calls.Ask{Model: "m", Messages: []llm.Message{{Role: llm.RoleUser, Content: text}}}
 }
 
-// TestARefusalIsNoAnswer: the words of a refusal may look like an answer, especially if the answer
-// may be any text.
+// TestARefusalIsNoAnswer checks refusals whose words look like an answer, especially if any text is
+// allowed.
 func TestARefusalIsNoAnswer(t *testing.T) {
 	for schemaText, reply := range map[string]string{
 		`"str"`: "I cannot help with that.", `"bool"`: "No.", `{"type":"object"}`: `{"error": "declined"}`,
@@ -82,8 +82,8 @@ func TestARefusalIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestPaidCallsAreBooked: this includes a reply that could not be recorded, and a call that was
-// interrupted after its prompt was sent.
+// TestPaidCallsAreBooked checks that all paid calls are booked, including a reply that could not be
+// recorded and a call that was interrupted after its prompt was sent.
 func TestPaidCallsAreBooked(t *testing.T) {
 	caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
 		return llm.Response{
@@ -116,8 +116,8 @@ func TestPaidCallsAreBooked(t *testing.T) {
 	}
 }
 
-// TestRefusalsDoNotFloodTheRecord: a snippet may ask again and again, because a refused call costs
-// it nothing.
+// TestRefusalsDoNotFloodTheRecord checks that events about refusals are bounded, because a snippet
+// may repeat a refused call, which costs nothing.
 func TestRefusalsDoNotFloodTheRecord(t *testing.T) {
 	told := 0
 	caller, err := calls.NewCaller(
@@ -143,8 +143,8 @@ func TestRefusalsDoNotFloodTheRecord(t *testing.T) {
 	}
 }
 
-// TestAPanicOfTheCallersCodeIsContained: snippets reach providers and receivers of events
-// from goroutines where a panic would end the process.
+// TestAPanicOfTheCallersCodeIsContained checks panics of providers and receivers of events, which
+// also run in goroutines where a panic would end the process.
 func TestAPanicOfTheCallersCodeIsContained(t *testing.T) {
 	caller := callerOf(t, func(context.Context, llm.Request) (llm.Response, error) {
 		panic("no such model")
@@ -160,7 +160,8 @@ func TestAPanicOfTheCallersCodeIsContained(t *testing.T) {
 	}
 }
 
-// TestASmallBudgetHoldsManyTypedCallsAtOnce: each call waits for all the others.
+// TestASmallBudgetHoldsManyTypedCallsAtOnce checks that many typed calls can be in flight, with
+// calls that each wait for all the others.
 func TestASmallBudgetHoldsManyTypedCallsAtOnce(t *testing.T) {
 	const width = 16
 	var together sync.WaitGroup
@@ -194,7 +195,8 @@ func TestASmallBudgetHoldsManyTypedCallsAtOnce(t *testing.T) {
 	}
 }
 
-// TestACutReplyIsAskedForWithMoreRoom: the call is repeated until the run allows no more.
+// TestACutReplyIsAskedForWithMoreRoom checks that a call is repeated with more room until the run
+// allows no more.
 func TestACutReplyIsAskedForWithMoreRoom(t *testing.T) {
 	var rooms []int
 	var retries int
@@ -231,7 +233,7 @@ func TestACutReplyIsAskedForWithMoreRoom(t *testing.T) {
 		t.Errorf("got %s, %v after rooms of %v and %d retries", value, err, rooms, retries)
 	}
 
-	// Requests that the rest of the budget cannot hold are not repeated over and over.
+	// Requests that do not fit the rest of the budget are not repeated endlessly.
 	long, rooms = 100_000, nil
 	response, err := caller.Complete(t.Context(), ask)
 	if err != nil || response.Finish != llm.FinishLength || len(rooms) > 4 {
@@ -242,8 +244,8 @@ func TestACutReplyIsAskedForWithMoreRoom(t *testing.T) {
 	}
 }
 
-// TestAReplyThatIsNoAnswerIsAskedForAgain: each repetition has twice the room, and finally the call
-// fails.
+// TestAReplyThatIsNoAnswerIsAskedForAgain checks that each repetition has twice the room, and that
+// the call finally fails.
 func TestAReplyThatIsNoAnswerIsAskedForAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply llm.Response
@@ -290,8 +292,8 @@ func TestAReplyThatIsNoAnswerIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestAWaitIsToldAndNotCounted: a retried call counts once. If many calls wait for one model, only
-// one of them reports the wait.
+// TestAWaitIsToldAndNotCounted checks that a retried call is counted once, and that only one of
+// many calls that wait for one model reports the wait.
 func TestAWaitIsToldAndNotCounted(t *testing.T) {
 	var told []ledger.Event
 	caller := callerOf(t, func(ctx context.Context, _ llm.Request) (llm.Response, error) {
@@ -324,7 +326,8 @@ func TestAWaitIsToldAndNotCounted(t *testing.T) {
 	}
 }
 
-// A server that states a smaller window each time is not believed forever.
+// TestAPromptIsSentOnceMoreWithLessRoom checks that a call is repeated only once, even if the
+// server states a smaller window each time.
 func TestAPromptIsSentOnceMoreWithLessRoom(t *testing.T) {
 	for name, c := range map[string]struct {
 		words func(asked int) string

@@ -9,7 +9,7 @@ import (
 )
 
 // StatusOf returns the status and the reason of a run that an error ended early. Running out of
-// budget does not count as an error: left is nil then.
+// budget is not an error, so left is then nil.
 func StatusOf(ctx context.Context, err error) (status ledger.Status, reason string, left error) {
 	var budget *ledger.BudgetError
 	var stopped *runlog.StoppedError

@@ -4,13 +4,13 @@ import (
 	"context"
 )
 
-// Gate limits its holders at a time.
+// Gate limits the number of concurrent holders.
 type Gate chan struct{}
 
 // NewGate returns a gate for n holders, at least one.
 func NewGate(n int) Gate { return make(Gate, max(1, n)) }
 
-// Enter waits for a place, or for the end of ctx. Leave gives it back.
+// Enter waits for a place, or for the end of ctx. Leave returns the place.
 func (g Gate) Enter(ctx context.Context) error {
 	select {
 	case g <- struct{}{}:
@@ -20,5 +20,5 @@ func (g Gate) Enter(ctx context.Context) error {
 	}
 }
 
-// Leave gives a place back.
+// Leave returns a place.
 func (g Gate) Leave() { <-g }

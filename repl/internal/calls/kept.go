@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// ending is how a call ended, as stored in the run log.
+// ending is the outcome of a call, as stored in the run log.
 type ending struct {
 	Room     room            `json:"room"`
 	Used     ledger.Spending `json:"used"`
@@ -38,8 +38,8 @@ type failure struct {
 	Cause    string    `json:"cause,omitempty"`
 }
 
-// describe identifies an ask in the run log: by everything that affects its answer, except the
-// tokens left for the reply.
+// describe identifies an ask in the run log, by everything that affects its answer except the
+// tokens that remain for the reply.
 func (a *Ask) describe() runlog.Request {
 	var contract json.RawMessage
 	if a.Schema != nil {
@@ -61,9 +61,9 @@ func (a *Ask) describe() runlog.Request {
 	}
 }
 
-// keep writes the ending of a call to the run log before it takes effect. An interrupted call has
-// no ending. A failure that ends the run has none either. In both cases, a later process makes the
-// call again. Code saw the other failures and continued.
+// keep writes the ending of a call to the run log before it takes effect. It stores no ending for
+// an interrupted call or for a failure that ends the run, so that a later process makes the call
+// again. Other failures are stored, because code received them and continued.
 func (a *Ask) keep(ctx context.Context, step *runlog.Step, e ending, err error) error {
 	cost := store.Cost{
 		Calls: e.Used.Calls, InputTokens: e.Used.InputTokens, OutputTokens: e.Used.OutputTokens,
@@ -91,7 +91,7 @@ func (a *Ask) keep(ctx context.Context, step *runlog.Step, e ending, err error) 
 	return step.End(ctx, e, cost)
 }
 
-// repeat ends a call as it ended in an earlier process. It costs nothing again.
+// repeat returns the outcome that a call had in an earlier process. It costs nothing again.
 func (c *Caller) repeat(ctx context.Context, a Ask, kept json.RawMessage) (llm.Response, room, error) {
 	e, err := decodeEnding(kept)
 	if err != nil {
@@ -109,8 +109,8 @@ func (c *Caller) repeat(ctx context.Context, a Ask, kept json.RawMessage) (llm.R
 	return e.Response, e.Room, err
 }
 
-// decodeEnding decodes an ending strictly. A run log that is replayed may come from anywhere and
-// must not enlarge the budget.
+// decodeEnding decodes an ending strictly. A replayed run log may be from anywhere and must not
+// enlarge the budget.
 func decodeEnding(kept []byte) (e ending, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(kept))
 	decoder.DisallowUnknownFields()
@@ -139,7 +139,7 @@ func IsPlausible(used ledger.Spending) bool {
 // mostUsed exceeds any quantity that a call uses.
 const mostUsed = 1 << 32
 
-// err returns the error of a call, nil if it got a reply.
+// err returns the error of a call, or nil if it received a reply.
 func (e *ending) err() error {
 	switch {
 	case e.Failed != nil:
@@ -151,7 +151,7 @@ func (e *ending) err() error {
 }
 
 // restore returns the original error of the call. Callers test for the kinds that package llm
-// exports; for others, only the message is kept.
+// exports; for other kinds, only the message is kept.
 func (f *failure) restore() error {
 	err := &llm.Error{
 		Kind: errors.New(f.Kind), Provider: f.Provider, Model: f.Model, Status: f.Status,

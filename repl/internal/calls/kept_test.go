@@ -32,7 +32,8 @@ func TestAnEndingOfARunLogIsChecked(t *testing.T) {
 	}
 }
 
-// FuzzEnding: the contents of a run log are either refused, or an ending that a budget can book.
+// FuzzEnding checks that the contents of a run log are either refused or an ending that a budget
+// can book.
 func FuzzEnding(f *testing.F) {
 	f.Add([]byte(`{"room":{"tokens":1},"used":{"calls":1,"usd":0.1},"response":{"Text":"x"},"failed":{"kind":"k"}}`))
 	f.Add([]byte(`{"used":{"calls":-1}}`))

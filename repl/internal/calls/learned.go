@@ -13,14 +13,14 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// windows remembers the context windows that servers named when they rejected a prompt. Nil
-// remembers none.
+// windows stores the context windows that servers stated when they rejected a prompt. Nil stores
+// none.
 type windows struct {
 	mu     sync.Mutex
 	tokens map[string]int64 // by model
 }
 
-// get returns the remembered window, or 0.
+// get returns the stored window, or 0.
 func (w *windows) get(model string) int64 {
 	if w == nil {
 		return 0
@@ -48,7 +48,7 @@ func (w *windows) set(model string, tokens int64) (isNew bool) {
 	return true
 }
 
-// resolve returns a model with what the run has learned about it.
+// resolve returns a model with the window that the run has learned.
 func (c *Caller) resolve(name string) (llm.Model, error) {
 	m, err := c.Models.Resolve(name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // many calls wait for the same reason.
 const waitPause = 10 * time.Second
 
-// waits remembers when an event about each model was last emitted.
+// waits stores when an event about each model was last emitted.
 type waits struct {
 	mu   sync.Mutex
 	last map[string]time.Time

@@ -9,8 +9,7 @@ import (
 
 type recorderKey struct{}
 
-// WithRecorder returns a context that sends sub-calls to record, from several goroutines at
-// once.
+// WithRecorder returns a context that sends sub-calls to record, which is called concurrently.
 func WithRecorder(ctx context.Context, record func(ledger.SubCall)) context.Context {
 	return context.WithValue(ctx, recorderKey{}, record)
 }
@@ -22,11 +21,11 @@ func RecordCall(ctx context.Context, c ledger.SubCall) {
 	}
 }
 
-// maxEventText bounds the texts of an event, in characters.
+// maxEventText bounds each string of an event, in characters.
 const maxEventText = 4_000
 
-// NestEvents returns a function that passes on the events of a run as events of a sub-loop, for
-// a run that consists of others. Node names the sub-loop; spent is the spending before it.
+// NestEvents returns a function that passes on the events of a run as events of a sub-loop, for a
+// run that consists of others. Node is the name of the sub-loop; spent is the spending before it.
 func NestEvents(node string, spent ledger.Spending, emit func(ledger.Event)) func(ledger.Event) {
 	if emit == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// TestARunBelowAnotherIsASubLoop: its nodes are below the sub-loop's, its beginning and end are
-// those of a loop, and its spending is added to earlier spending.
+// TestARunBelowAnotherIsASubLoop checks that the nodes of such a run are below the sub-loop's, that
+// it begins and ends like a loop, and that its spending is added to earlier spending.
 func TestARunBelowAnotherIsASubLoop(t *testing.T) {
 	var told []string
 	tell := NestEvents("0.2", ledger.Spending{Calls: 10}, func(e ledger.Event) {

@@ -25,8 +25,8 @@ const moreRoom = 4
 // Complete asks a model. The text of the response excludes thoughts; the event includes them. A
 // snippet's call may begin with less room for its reply than the run allows. If the reply is
 // then truncated, Complete asks again with more room. If the server reports that prompt and
-// reply together exceed the window, it asks again with less. The error is a
-// [*ledger.BudgetError], one of the provider, or the context's.
+// reply together exceed the window, it asks again with less. The error is a [*ledger.BudgetError],
+// the provider's, or the context's.
 func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	least := int64(0)
 	if a.Sub {
@@ -41,7 +41,7 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 			continue
 		}
 
-		mayGrow := granted.IsShort && granted.Tokens >= least // otherwise the budget has no more
+		mayGrow := granted.IsShort && granted.Tokens >= least // otherwise the budget allows no more
 		if err != nil || response.Finish != llm.FinishLength || !mayGrow {
 			return response, err
 		}
@@ -53,8 +53,8 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	}
 }
 
-// CompleteText asks a model for a text. After an incomplete reply it asks again, at most retries
-// times, with more room each time.
+// CompleteText asks a model for a reply without a schema. After an incomplete reply it asks again,
+// at most retries times, with more room each time.
 func (c *Caller) CompleteText(ctx context.Context, a Ask, retries int) (string, error) {
 	response, lack, err := c.completeWhole(ctx, &a, &retries)
 	switch {
@@ -66,8 +66,8 @@ func (c *Caller) CompleteText(ctx context.Context, a Ask, retries int) (string, 
 	return response.Text, CheckRefusal(a.Model, response)
 }
 
-// completeWhole asks until a reply is complete. Each further attempt counts as one of retries
-// and has twice the room, as far as the model allows. Lack describes what the last reply lacks.
+// completeWhole asks until a reply is complete. Each further attempt uses one of the retries and
+// has twice the room, as far as the model allows. Lack describes the deficiency of the last reply.
 func (c *Caller) completeWhole(
 	ctx context.Context, a *Ask, retries *int,
 ) (response llm.Response, lack string, err error) {
@@ -99,7 +99,8 @@ func (c *Caller) doubleRoom(a *Ask) (before, after int, err error) {
 	return before, c.makeRequest(a, &m).MaxTokens, nil
 }
 
-// findLack returns why a reply is not a complete answer, or "" if it is one or a refusal.
+// findLack returns the reason why a reply is not a complete answer, or "" if it is complete or a
+// refusal.
 func findLack(r llm.Response) string {
 	switch {
 	case r.Finish == llm.FinishRefusal:
@@ -114,7 +115,7 @@ func findLack(r llm.Response) string {
 	return ""
 }
 
-// DescribeCut returns why a reply is not whole, or "" if it is, or is a refusal.
+// DescribeCut returns the reason why a reply is incomplete, or "" if it is complete or a refusal.
 func DescribeCut(r llm.Response) string {
 	switch r.Finish {
 	case llm.FinishStop, llm.FinishRefusal:
@@ -127,7 +128,7 @@ func DescribeCut(r llm.Response) string {
 	return finish.Describe(r.Finish)
 }
 
-// CheckWhole returns an error if a model declined to answer or if its reply is not whole.
+// CheckWhole returns an error if a model declined to answer or if its reply is incomplete.
 func CheckWhole(model string, r llm.Response) error {
 	if lack := DescribeCut(r); lack != "" {
 		return fmt.Errorf("the model %s gave no answer: %s", model, lack)
@@ -135,8 +136,8 @@ func CheckWhole(model string, r llm.Response) error {
 	return CheckRefusal(model, r)
 }
 
-// predictTokens returns the typical length of a reply, in tokens: a word for a yes or a number,
-// some sentences for everything else.
+// predictTokens returns the typical length of a reply, in tokens: one word for a boolean or a
+// number, some sentences for anything else.
 func predictTokens(contract *schema.Contract) int {
 	if contract != nil && IsShort(contract) {
 		return 16
@@ -162,7 +163,7 @@ func IsShort(contract *schema.Contract) bool {
 	return s.Enum != nil || s.Type == "boolean" || s.Type == "integer" || s.Type == "number"
 }
 
-// NonEmpty returns a reply that can be sent back: servers reject empty messages.
+// NonEmpty returns a reply that can be sent back, because servers reject empty messages.
 func NonEmpty(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "(empty reply)"

@@ -11,8 +11,8 @@ func (c *Caller) Window(name string) (tokens int64, known bool) {
 	return m.Facts.Window, true
 }
 
-// mostChars bounds a prompt for a model whose window is unknown, in characters. It is more than
-// any model accepts: only the server knows better.
+// mostChars bounds a prompt for a model whose window is unknown, in characters. It is more than any
+// model accepts; the server enforces the real limit.
 const mostChars = 16 << 20
 
 // MostChars returns the maximum length of a prompt to a model, in characters: four for each
@@ -24,16 +24,16 @@ func (c *Caller) MostChars(name string) int64 {
 	return mostChars
 }
 
-// UsualChars returns the recommended maximum length of a prompt to a model, in characters: it
-// fills three quarters of the window and leaves the rest to the reply. For an unknown window it
-// returns 0.
+// UsualChars returns the recommended maximum length of a prompt to a model, in characters: it fills
+// three quarters of the window and leaves the rest for the reply. For an unknown window it returns
+// 0.
 func (c *Caller) UsualChars(name string) int64 {
 	window, _ := c.Window(name)
 	return 3 * window
 }
 
-// roomForReply returns the part of a window that a prompt leaves for the reply, in tokens. Both
-// share the window, and estimates of a prompt are up to a fifth too low.
+// roomForReply returns the part of a window that a prompt leaves for the reply, in tokens. Prompt
+// and reply share the window, and estimates of a prompt are up to a fifth too low.
 func roomForReply(window, prompt int64) int64 {
 	return max(minOutput, window-prompt-prompt/5)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// described is a registry whose only model has given facts and a single reply.
+// described is a registry whose only model has known facts and always gives the same reply.
 type described struct {
 	facts llm.Facts
 	reply llm.Response

@@ -17,8 +17,8 @@ func CountTokens(messages []llm.Message) int64 {
 	return usage.EstimateInput(llm.Request{Messages: messages})
 }
 
-// signals score a turn of a conversation by its content: a high score is worth keeping. They
-// come from the Recursive Reflector.
+// signals score a turn of a conversation by its content; turns with a high score are kept longest.
+// The scores are those of the Recursive Reflector.
 var signals = []struct {
 	role    llm.Role
 	pattern *lazyregexp.Regexp
@@ -34,7 +34,7 @@ var signals = []struct {
 // failureSigns indicate that a turn's code failed.
 var failureSigns = lazyregexp.New(`Error|Exception|Traceback|stderr:`)
 
-// told reports whether the feedback of a turn to the model matches a sign.
+// told reports whether the feedback to the model in a turn matches a sign.
 func told(turn []llm.Message, sign *lazyregexp.Regexp) bool {
 	return slices.ContainsFunc(
 		turn,
@@ -42,7 +42,7 @@ func told(turn []llm.Message, sign *lazyregexp.Regexp) bool {
 	)
 }
 
-// longOutput is the length from which output counts as substantial, in characters.
+// longOutput is the length from which output is considered substantial, in characters.
 const longOutput = 500
 
 // importance scores a turn.
@@ -64,11 +64,11 @@ func importance(turn []llm.Message) float64 {
 	return score
 }
 
-// TrimTurns drops the least important turns until messages have at most limit characters. The
-// first keep messages stay; turns (a reply and what follows it) stay in order. One line reports
-// what is missing, appended to the last message that was kept unconditionally, because some
-// servers reject two user messages in a row. The last turn also stays: the model has not
-// answered it yet.
+// TrimTurns drops the least important turns until messages have at most limit characters. The first
+// keep messages are kept; turns (a reply with the messages after it) keep their order. One line
+// reports the omitted turns. It is appended to the last message that was kept unconditionally,
+// because some servers reject consecutive user messages. The last turn is also kept, because the
+// model has not answered it yet.
 func TrimTurns(messages []llm.Message, keep int, limit int) []llm.Message {
 	total := CountChars(messages)
 	turns := turnsOf(messages[keep:])
@@ -132,8 +132,8 @@ func turnsOf(messages []llm.Message) [][]llm.Message {
 	return turns
 }
 
-// AppendReply appends a model's reply and the feedback on it to a conversation, and leaves the
-// original unchanged.
+// AppendReply appends a model's reply and its feedback to a conversation, and leaves the original
+// unchanged.
 func AppendReply(messages []llm.Message, reply, told string) []llm.Message {
 	return append(
 		slices.Clip(messages),
@@ -145,8 +145,9 @@ func AppendReply(messages []llm.Message, reply, told string) []llm.Message {
 	)
 }
 
-// AppendUser appends a sentence of the user to a conversation, and leaves the original
-// unchanged. If the last message is the user's, the sentence joins it, since roles alternate.
+// AppendUser appends a sentence of the user to a conversation, and leaves the original unchanged.
+// If the last message is the user's, the sentence is appended to that message, because roles must
+// alternate.
 func AppendUser(messages []llm.Message, text string) []llm.Message {
 	out := slices.Clone(messages)
 	if last := len(out) - 1; last >= 0 && out[last].Role == llm.RoleUser {

@@ -77,7 +77,7 @@ func TestMessageTrimmingTable(t *testing.T) {
 	}
 }
 
-// TestTrimTellsErrorsFromExplorations:
+// TestTrimTellsErrorsFromExplorations checks the line about omitted turns.
 //
 // Source 000, repl/internal/conversation/history.go: Dropped iterations are summarised: [N
 // earlier iterations omitted: M error(s), K exploration(s)].
@@ -117,7 +117,7 @@ func TestConversationsAreNotWrittenTo(t *testing.T) {
 	}
 }
 
-// transcript is messages as text.
+// transcript returns messages as one string.
 func transcript(messages []llm.Message) string {
 	var b strings.Builder
 	for _, m := range messages {

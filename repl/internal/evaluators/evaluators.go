@@ -1,14 +1,13 @@
-// Package evaluators runs templates and programs in Lua and Prolog. Their interpreters cannot
-// be bounded, so each request runs in a separate jail.
+// Package evaluators runs templates and programs in Lua and Prolog. Their interpreters cannot be
+// bounded from within, so each request runs in a separate jail.
 //
 // A [Jail] starts a jailed process of this binary for each request. The process receives one
-// request, sends one reply and ends. It has no files, no network and no other processes. The
-// host bounds its time, its memory and the size of its reply. A template that keeps doubling a
-// text, a Lua pattern that backtracks forever, or a Prolog program that calls halt/0 can only
-// end its own process.
+// request, sends one reply and ends. It has no files, no network and no other processes. The host
+// bounds its time, its memory and the size of its reply. A template that repeatedly doubles a
+// string, a Lua pattern that backtracks forever, or a Prolog program that calls halt/0 can only end
+// its own process.
 //
-// Once a program runs, its process is hostile, so the host bounds the reply and decodes it
-// strictly.
+// A process that runs a program is hostile, so the host bounds its reply and decodes it strictly.
 package evaluators
 
 import (
@@ -58,7 +57,7 @@ const (
 	Died   Kind = "the end of its interpreter"
 )
 
-// known reports whether a worker may report the kind.
+// known reports whether a worker is allowed to report the kind.
 func (k Kind) known() bool { return k == Syntax || k == Raised || k == Size }
 
 // ProgramError reports a failed program. Except for limits, the program itself writes Message.
@@ -70,7 +69,7 @@ type ProgramError struct {
 // Error describes how the program failed.
 func (e *ProgramError) Error() string { return string(e.Kind) + ": " + e.Message }
 
-// BrokenError reports that a jail could not start, or broke.
+// BrokenError reports that a jail could not start or that it broke.
 type BrokenError struct{ Err error }
 
 // Error describes the failure.
@@ -81,20 +80,21 @@ func (e *BrokenError) Unwrap() error { return e.Err }
 
 // Mistake is an error in a template.
 type Mistake struct {
-	// Index is the position among the texts, from 0. Line is the line in the text, from 1.
+	// Index is the position in the list of templates, from 0. Line is the line in the template,
+	// from 1.
 	Index   int    `json:"index"`
 	Line    int    `json:"line"`
 	Message string `json:"message"`
 }
 
-// IsTemplate reports whether a text contains template syntax.
+// IsTemplate reports whether text contains template syntax.
 func IsTemplate(text string) bool {
 	return strings.Contains(text, "{{") || strings.Contains(text, "{%") ||
 		strings.Contains(text, "{#")
 }
 
-// HasTemplate reports whether a value of encoding/json contains a text with a template. Keys of
-// objects do not count.
+// HasTemplate reports whether a value of encoding/json contains a string with a template. It
+// ignores the keys of objects.
 func HasTemplate(value any) bool {
 	switch v := value.(type) {
 	case string:
@@ -116,8 +116,8 @@ func HasTemplate(value any) bool {
 	return false
 }
 
-// Render renders the templates in a value with the given variables. A text that consists of
-// one expression becomes the expression's value.
+// Render renders the templates in a value with the given variables. A string that consists of one
+// expression becomes the expression's value.
 func (j Jail) Render(ctx context.Context, value any, variables map[string]any) (any, error) {
 	return j.value(ctx, request{Task: taskRender, Value: value, Variables: variables})
 }
@@ -147,11 +147,11 @@ func (j Jail) Lua(ctx context.Context, source string, variables map[string]any) 
 	return j.value(ctx, request{Task: taskLua, Source: source, Variables: variables})
 }
 
-// Prolog runs a Prolog program. The variable output is output(X), and the members of the
-// variable state are state(Key, X). Texts are atoms. Objects are json([Key=Value, ...]), and
-// get/3 reads their members. Clauses form the program. A directive, a query, a conjunction, a
-// disjunction or a call of return/2 is a goal. Goals run in order, each for its first solution.
-// The result is an object with the arguments of all return(Key, Value).
+// Prolog runs a Prolog program. The variable output is output(X), and the members of the variable
+// state are state(Key, X). Strings are atoms. Objects are json([Key=Value, ...]), and get/3 reads
+// their members. Clauses form the program. A directive, a query, a conjunction, a disjunction or a
+// call of return/2 is a goal. Goals run in order, each for its first solution. The result is an
+// object with the arguments of all return(Key, Value).
 func (j Jail) Prolog(ctx context.Context, source string, variables map[string]any) (any, error) {
 	return j.value(ctx, request{Task: taskProlog, Source: source, Variables: variables})
 }
@@ -266,7 +266,7 @@ func deadline(ctx context.Context, conn net.Conn, wall time.Duration) error {
 	return ctx.Err()
 }
 
-// explainEnd returns why the worker sent no reply.
+// explainEnd returns the reason why the worker sent no reply.
 func (j Jail) explainEnd(ctx context.Context, proc *jail.Process, err error) error {
 	switch {
 	case ctx.Err() != nil:

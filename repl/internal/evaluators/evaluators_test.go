@@ -39,7 +39,7 @@ func variables(t *testing.T, text string) map[string]any {
 	return v
 }
 
-// TestTemplatesRender:
+// TestTemplatesRender checks the results of templates.
 //
 // Source 004, repl/internal/evaluators/template.go: Templates: {{ state.reflection_output |
 // tojson }} and {% for error in state.reflection_errors %}.
@@ -83,8 +83,8 @@ func TestTemplatesRender(t *testing.T) {
 	}
 }
 
-// TestATemplateThatFailsIsShown: the error shows the failing line, shortened, as its author wrote
-// it.
+// TestATemplateThatFailsIsShown checks that the error quotes the failing line verbatim, but
+// shortened.
 func TestATemplateThatFailsIsShown(t *testing.T) {
 	skip.WithoutJail(t)
 	for template, want := range map[string]string{
@@ -128,7 +128,7 @@ func TestTemplatesAreCheckedByLine(t *testing.T) {
 	}
 }
 
-// TestLuaProgramsGiveValues:
+// TestLuaProgramsGiveValues checks the results of Lua programs.
 //
 // Source 004, repl/internal/evaluators/lua.go: Lua evaluator support.
 func TestLuaProgramsGiveValues(t *testing.T) {
@@ -156,7 +156,7 @@ func TestLuaProgramsGiveValues(t *testing.T) {
 	}
 }
 
-// TestPrologProgramsGiveValues:
+// TestPrologProgramsGiveValues checks the results of Prolog programs.
 //
 // Source 004, repl/internal/evaluators/prolog.go: Prolog evaluator support.
 func TestPrologProgramsGiveValues(t *testing.T) {
@@ -186,7 +186,8 @@ func TestPrologProgramsGiveValues(t *testing.T) {
 	}
 }
 
-// TestHostileProgramsEndAlone runs programs that hang, grow, recurse or end their process.
+// TestHostileProgramsEndAlone checks that programs that hang, grow, recurse or end their process
+// end only themselves.
 func TestHostileProgramsEndAlone(t *testing.T) {
 	skip.WithoutJail(t)
 	j := evaluators.Jail{Wall: 2 * time.Second, Memory: 32 << 20}
@@ -397,7 +398,8 @@ func TestACanceledRequestEnds(t *testing.T) {
 	}
 }
 
-// TestPrologErrorsHaveLines: an error names the line of a syntax error or of the goal that failed.
+// TestPrologErrorsHaveLines checks that an error names the line of a syntax error or of the failed
+// goal.
 func TestPrologErrorsHaveLines(t *testing.T) {
 	skip.WithoutJail(t)
 	for source, want := range map[string]string{

@@ -16,8 +16,8 @@ const (
 	luaRegistry = 1 << 18 // values on the stack
 )
 
-// luaLibraries are the libraries of a program. luaRemoved are functions removed from them
-// because they read files or write to streams that nothing reads.
+// luaLibraries holds the libraries of a program. luaRemoved holds the functions that are removed
+// from them because they read files or write to streams that nothing reads.
 var (
 	luaLibraries = []struct {
 		name string
@@ -142,7 +142,7 @@ func (r *luaReader) value(v lua.LValue, depth int) (any, error) {
 	)
 }
 
-// luaNumber encodes a number as JSON, whole numbers without a fraction.
+// luaNumber encodes a number as JSON. Whole numbers have no fraction.
 func luaNumber(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("the result contains the number %v, which JSON cannot represent", f)
@@ -155,8 +155,8 @@ func luaNumber(f float64) (any, error) {
 	return f, nil
 }
 
-// table converts a table: to a list if its keys are 1 to n or it is empty, otherwise to an
-// object.
+// table converts a table to a list if its keys are 1 to n or if it is empty, and to an object
+// otherwise.
 func (r *luaReader) table(t *lua.LTable, depth int) (any, error) {
 	keys := 0
 	t.ForEach(func(lua.LValue, lua.LValue) { keys++ })

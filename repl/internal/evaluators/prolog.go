@@ -43,7 +43,7 @@ type prologRun struct {
 	goals   []prologGoal
 }
 
-// prologGoal is a goal of the program and the line of its end.
+// prologGoal is a goal of the program with the line on which it ends.
 type prologGoal struct {
 	term engine.Term
 	line int
@@ -53,7 +53,7 @@ type prologGoal struct {
 type lineReader struct {
 	*strings.Reader
 	line  int
-	ended bool // that character ends the line
+	ended bool // that character was a line end
 }
 
 // ReadRune implements [io.RuneReader].
@@ -194,7 +194,7 @@ func prologError(err error) error {
 	return err
 }
 
-// returned is return/2.
+// returned implements return/2.
 func (r *prologRun) returned(
 	_ *engine.VM, key, value engine.Term, k engine.Cont, env *engine.Env,
 ) *engine.Promise {

@@ -61,7 +61,7 @@ func TestAHostileReplyIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzReply passes replies that a worker may send to the host's decoder.
+// FuzzReply passes hostile replies of a worker to the host's decoder.
 func FuzzReply(f *testing.F) {
 	f.Add([]byte(`{"value": {"a": [1, 2]}, "kind": "", "message": "",
 		"mistakes": [{"index": 1, "line": 2, "message": "m"}]}`))
@@ -79,13 +79,13 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// growing matches texts that may request more memory than a test should use.
+// growing matches templates that may use more memory than a test should.
 var growing = regexp.MustCompile(
 	`[*~]|\d{3}|range|lipsum|replace|indent|cent|format|batch|slice|macro|recursive`,
 )
 
-// FuzzTemplate renders texts as the worker does: each yields a value, or an error that describes
-// how the template ended.
+// FuzzTemplate renders templates as the worker does. It checks that each yields a value or an error
+// that describes how the template ended.
 func FuzzTemplate(f *testing.F) {
 	for _, text := range []string{"{{ state.x | tojson }}", "{% for e in state.l %}{{ e }}{% " +
 		"endfor %}", "{{ {'a': 1} }}", "{{ 1 }} {{", "{%", "{# #}", "{{ (1)|_rlm_keep }}"} {

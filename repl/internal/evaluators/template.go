@@ -15,17 +15,17 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Bounds that stop a template with an error of the engine. The jail bounds the rest, such as a
-// text that keeps doubling.
+// Bounds that stop a template with an error of the engine. The jail bounds everything else, such as
+// a string that repeatedly doubles.
 const (
-	maxFuel      = 2_000_000 // steps of one text
+	maxFuel      = 2_000_000 // steps of one template
 	maxRecursion = 100       // levels of macros and loops
 )
 
 // keep is the filter that stores the value of an expression.
 const keep = "_rlm_keep"
 
-// environment returns an engine without a loader, whose filter keep stores into kept.
+// environment returns an engine without a loader, whose filter keep stores values in kept.
 func environment(kept *value.Value) *minijinja.Environment {
 	env := minijinja.NewEnvironment()
 	env.SetAutoEscapeFunc(func(string) minijinja.AutoEscape { return minijinja.AutoEscapeNone })
@@ -46,7 +46,7 @@ func environment(kept *value.Value) *minijinja.Environment {
 	return env
 }
 
-// checkTemplates returns the mistakes in texts.
+// checkTemplates returns the mistakes in templates.
 func checkTemplates(texts []string) []Mistake {
 	var kept value.Value
 	env := environment(&kept)
@@ -86,10 +86,10 @@ func explained(err error) (line int, message string) {
 	return max(1, line), message
 }
 
-// whole matches a text that consists of one expression.
+// whole matches a string that consists of one expression.
 var whole = lazyregexp.New(`(?s)\A\s*\{\{-?(.*?)-?\}\}\s*\z`)
 
-// renderer renders the texts in a value.
+// renderer renders the templates in a value.
 type renderer struct {
 	env       *minijinja.Environment
 	kept      value.Value
@@ -137,7 +137,7 @@ func (r *renderer) value(v any, depth int) (any, error) {
 	return v, nil
 }
 
-// text renders one text.
+// text renders one string.
 func (r *renderer) text(text string) (any, error) {
 	inner := whole.FindStringSubmatch(text)
 	if len(inner) == 2 && !strings.Contains(inner[1], "}}") && !strings.Contains(inner[1], "{{") {
@@ -146,7 +146,7 @@ func (r *renderer) text(text string) (any, error) {
 	return r.render(text, text)
 }
 
-// render renders a text. Its errors quote the text as the author wrote it.
+// render renders a template. Its errors quote the template as the author wrote it.
 func (r *renderer) render(text, written string) (string, error) {
 	template, err := r.env.TemplateFromString(text)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *renderer) render(text, written string) (string, error) {
 	return out, nil
 }
 
-// addKnown adds the known keys of the state to the error of a template that uses an unknown one.
+// addKnown adds the known keys of the state to the error of a template that uses an unknown key.
 func (r *renderer) addKnown(err, cause error) error {
 	var ended *ProgramError
 	mistake, ok := errors.AsType[*minijinja.Error](cause)
@@ -200,9 +200,9 @@ func failed(kind Kind, err error, written string) error {
 	return &ProgramError{kind, message + ", in line " + strconv.Itoa(line) + ": " + string(shown)}
 }
 
-// expression evaluates a text that is one expression.
+// expression evaluates a string that is one expression.
 func (r *renderer) expression(text, inner string) (any, error) {
-	// Check the author's text before it is wrapped, so that the error quotes it.
+	// Check the author's template before it is wrapped, so that the error quotes it.
 	if _, err := r.env.TemplateFromString(text); err != nil {
 		return nil, failed(Syntax, err, text)
 	}

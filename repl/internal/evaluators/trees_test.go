@@ -11,7 +11,8 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/evaluators"
 )
 
-// levelsOf returns the text of all levels of a tree. Each level names itself and the one below.
+// levelsOf returns the source of all levels of a tree. Each level has a name and calls the level
+// below.
 func levelsOf(depth int, level func(self, below int) string) string {
 	var b strings.Builder
 	for i := 1; i <= depth; i++ {
@@ -58,8 +59,8 @@ var trees = map[string]func(t *testing.T, j evaluators.Jail, depth int) (any, er
 	},
 }
 
-// TestTreesOfCallsEndAtTheirLimit: a tree of 2^40 calls ends at the time limit or earlier. The
-// control is a tree of a few calls, which ends by itself.
+// TestTreesOfCallsEndAtTheirLimit checks that a tree of 2^40 calls ends at the time limit or
+// earlier. The control is a tree of a few calls, which ends without a limit.
 func TestTreesOfCallsEndAtTheirLimit(t *testing.T) {
 	skip.WithoutJail(t)
 	for name, run := range trees {
@@ -77,7 +78,7 @@ func TestTreesOfCallsEndAtTheirLimit(t *testing.T) {
 			}
 			switch {
 			case failure.Kind == evaluators.Time, failure.Kind == evaluators.Memory, failure.Kind == evaluators.Died:
-			case strings.Contains(failure.Message, "out of fuel"): // that of templates
+			case strings.Contains(failure.Message, "out of fuel"): // the limit of templates
 			default:
 				t.Errorf("a large tree ends with %v", err)
 			}

@@ -50,7 +50,8 @@ type reply struct {
 	Message  string          `json:"message"`
 }
 
-// Bounds inside the worker. Their errors are more informative than the death of the process.
+// Bounds inside the worker. They are narrower than the jail's, because their errors are more
+// informative than the end of the process.
 const (
 	maxStack   = 64 << 20 // bytes of one goroutine's stack
 	maxMessage = 2_000    // bytes
@@ -118,7 +119,7 @@ func answer(body []byte) (r reply) {
 	if err != nil {
 		return reply{Kind: Raised, Message: clip(err.Error())}
 	}
-	if len(data) > maxReply/2 { // leave room for the rest of the reply
+	if len(data) > maxReply/2 { // this leaves room for the rest of the reply
 		return reply{
 			Kind:    Size,
 			Message: fmt.Sprintf("the result has %d bytes, more than %d", len(data), maxReply/2),
@@ -153,7 +154,7 @@ func decodeValue(raw []byte) (any, error) {
 	return value, nil
 }
 
-// counter bounds the size of a program's result: tables and terms can contain themselves.
+// counter bounds the size of a program's result, because tables and terms can contain themselves.
 type counter struct{ left int }
 
 func (c *counter) take(depth int) error {
@@ -176,7 +177,7 @@ func numberOf(n json.Number) any {
 	}
 	f, err := n.Float64()
 	if err != nil {
-		return n.String() // too large for any program here
+		return n.String() // too large for Lua and Prolog
 	}
 
 	return f

@@ -18,8 +18,8 @@ type Slot[T any] struct {
 }
 
 // Run calls f for 0 to n-1, at most limit at a time, and returns the outcomes in order. A failed
-// slot does not stop the others. A panic of f reaches the caller, who may contain it. When ctx
-// ends, slots that have not started fail with its cause.
+// slot does not stop the others. A panic of f is passed on to the caller, which may recover. When
+// ctx ends, slots that have not started fail with its cause.
 func Run[T any](
 	ctx context.Context, n, limit int, f func(ctx context.Context, i int) (T, error),
 ) []Slot[T] {

@@ -40,7 +40,8 @@ func TestFanOutKeepsOrderAndFailures(t *testing.T) {
 	}
 }
 
-// TestAPanicReachesTheCaller: in a separate goroutine, it would end the process.
+// TestAPanicReachesTheCaller checks that a panic is passed on to the caller, because in a separate
+// goroutine it would end the process.
 func TestAPanicReachesTheCaller(t *testing.T) {
 	defer func() {
 		if p, _ := recover().(string); !strings.HasPrefix(p, "two") {

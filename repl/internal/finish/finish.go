@@ -1,7 +1,7 @@
-// Package finish has the one table of the reasons why a reply ended, for all servers, streamed or
-// not.
+// Package finish has the single table of the reasons why a reply ended, for all servers, with
+// streaming or without.
 //
-// Only the words of a known set mean that a reply is whole. Any other word, also one that no
+// Only the words of a fixed set mean that a reply is complete. Any other word, even one that no
 // server has used yet, means that the reply is not an answer.
 package finish
 
@@ -14,24 +14,24 @@ import (
 
 // The reasons in the project's words.
 const (
-	Stop      = "stop"       // the reply is whole
+	Stop      = "stop"       // the reply is complete
 	Length    = "length"     // a limit of tokens cut it
 	Refusal   = "refusal"    // the model or a filter declined
 	ToolCalls = "tool_calls" // the model waits for the result of a tool
 )
 
-// whole are the words for a reply that is whole, in the form of fold.
+// whole holds the words for a complete reply, as fold returns them.
 var whole = []string{
 	"stop", "endturn", "stopsequence", "stopstringfound",
 	"eos", "eostoken", "eosfound", "endoftext",
 	"complete", "completed", "finish", "finished", "normal",
 }
 
-// toolCalls are the words for a reply that calls tools.
+// toolCalls holds the words for a reply that calls tools.
 var toolCalls = []string{"toolcalls", "toolcall", "tooluse", "functioncall", "functioncalls"}
 
-// The parts of words that distinguish a reply that is not whole from a failed one. They only decide
-// how the caller continues: it uses neither reply.
+// The parts of words that distinguish an incomplete reply from a failed one. The caller uses
+// neither reply; the parts only decide how it continues.
 var (
 	filterParts = []string{
 		"filter", "safety", "refus", "block", "prohibited", "sensitive", "policy", "moderation",
@@ -43,7 +43,7 @@ var (
 	}
 )
 
-// Read returns the reason that a server's word means, or false if the server failed.
+// Read returns the reason for a server's word, or false if the word means that the server failed.
 func Read(word string) (reason string, ok bool) {
 	folded := fold(word)
 	hasPart := func(part string) bool { return strings.Contains(folded, part) }
@@ -60,7 +60,7 @@ func Read(word string) (reason string, ok bool) {
 	return "", false
 }
 
-// fold removes what differs between the spellings of one word, such as MAX_TOKENS, maxTokens and
+// fold removes the differences between spellings of one word, such as MAX_TOKENS, maxTokens and
 // FINISH_REASON_MAX_TOKENS.
 func fold(word string) string {
 	letters := strings.Map(func(r rune) rune {
@@ -75,8 +75,8 @@ func fold(word string) string {
 // maxWord bounds a word, in bytes.
 const maxWord = 200
 
-// Merge returns the word that counts after one more event of a stream. A word for a whole reply
-// does not take back an earlier one for a reply that is not. Some servers write their null as a text.
+// Merge returns the word that applies after one more event of a stream. A word for a complete reply
+// does not replace an earlier one for an incomplete reply. Some servers send null as a string.
 func Merge(before, word string) string {
 	if word == "" || word == "null" || word == "None" {
 		return before
@@ -92,8 +92,8 @@ func Describe(word string) string {
 	return fmt.Sprintf("the reply ended with the finish reason %.60q, which does not mean that it is whole", word)
 }
 
-// DescribeFilter returns the text that replaces a reply that a filter stopped: the beginning of
-// such a reply is neither an answer nor an explanation.
+// DescribeFilter returns the string that replaces a reply that a filter stopped, because the
+// beginning of such a reply is not an answer or an explanation.
 func DescribeFilter(word string) string {
 	return fmt.Sprintf("a filter stopped the reply (finish reason %.60q)", word)
 }

@@ -2,7 +2,7 @@ package finish
 
 import "testing"
 
-// TestOnlyKnownWordsMeanThatAReplyIsWhole checks the words of servers. "" stands for a failure.
+// TestOnlyKnownWordsMeanThatAReplyIsWhole checks the words of servers. "" means a failure.
 func TestOnlyKnownWordsMeanThatAReplyIsWhole(t *testing.T) {
 	for reason, words := range map[string][]string{
 		Stop: {

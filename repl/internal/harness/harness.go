@@ -1,5 +1,5 @@
-// Package harness runs the loops. All loops start, are recorded, keep their budget and end in
-// the same way; each adds its own work in between.
+// Package harness runs the loops. All loops start, write their record, observe their budget and end
+// in the same way; each adds its own work in between.
 package harness
 
 import (
@@ -32,8 +32,8 @@ type Loop interface {
 
 // Plan is a run that is ready to begin.
 type Plan struct {
-	// Caller asks the run's models and receives its events. Without a Ledger the run has no
-	// deadline: the runs that it consists of keep the budget.
+	// Caller asks the run's models and receives its events. Without a Ledger, the run has no
+	// deadline, and the runs of which it consists observe the budget.
 	Caller *calls.Caller
 	// Folder is the folder of the record; empty for none.
 	Folder string
@@ -43,14 +43,14 @@ type Plan struct {
 
 // Ending describes how a run ended.
 type Ending struct {
-	// Err is the error that ended the run early; nil if a budget was used up. Conclude may
-	// change it: it is the error of the whole run.
+	// Err is the error that ended the run early; nil if a budget was used up. Conclude may change
+	// it, because it becomes the error of the whole run.
 	Err error
 	// Status and Reason are the consequence of Err or of the budget. They are empty if nothing
 	// ended the run early.
 	Status ledger.Status
 	Reason string
-	// Spent and Budget come from the run's ledger; zero without one.
+	// Spent and Budget are those of the run's ledger; zero without one.
 	Spent   ledger.Spending
 	Budget  ledger.Budget
 	Elapsed time.Duration
@@ -102,7 +102,7 @@ func prepare(ctx context.Context, l Loop) (Plan, *record.Trace, error) {
 }
 
 // refuse returns the error of a run that could not begin. If the caller ended the run during
-// preparation, that is not a setup error.
+// preparation, the error is not a setup error.
 func refuse(ctx context.Context, err error) error {
 	var setup *repl.SetupError
 	if ctx.Err() != nil || errors.As(err, &setup) {
@@ -126,7 +126,7 @@ func announce(plan Plan) {
 	plan.Caller.Tell(first)
 }
 
-// settle fills in the use of the run.
+// settle fills in the spending and the elapsed time of the run.
 func settle(e *Ending, l *calls.Ledger, begun time.Time) {
 	if l == nil {
 		e.Elapsed = time.Since(begun)

@@ -51,7 +51,7 @@ func parseReference(value tiers.Value) (ref textRef, ok bool) {
 	}, true
 }
 
-// text returns the input that a reference points to.
+// text returns the text to which a reference refers.
 func (in List) text(ctx context.Context, ref textRef) (*bigtext.Text, error) {
 	if ref.Input < 0 || ref.Input >= len(in) || in[ref.Input].Text == nil {
 		return nil, errors.New("a file of more than 8 MiB in a directory cannot be handed to " +
@@ -60,8 +60,8 @@ func (in List) text(ctx context.Context, ref textRef) (*bigtext.Text, error) {
 	return bigtext.Of(ctx, in[ref.Input].Text)
 }
 
-// part copies the characters of a reference, as UTF-8. After copying, the caller no longer
-// depends on the mapping, which may be truncated at any time.
+// part copies the characters of a reference, as UTF-8. The copy does not depend on the mapping,
+// which may be truncated at any time.
 func (in List) part(ctx context.Context, ref textRef, limit int64) ([]byte, error) {
 	text, err := in.text(ctx, ref)
 	if err != nil {
@@ -110,7 +110,7 @@ func (in List) Text(ctx context.Context, value tiers.Value, limit int64) (string
 		}
 	}
 
-	text = strings.ToValidUTF8(text, "\uFFFD") // a hostile guest's JSON may contain anything
+	text = strings.ToValidUTF8(text, "\uFFFD") // a hostile guest's JSON may contain any bytes
 	if n := int64(utf8.RuneCountInString(text)); n > limit {
 		return "", fmt.Errorf(
 			"%s characters are too many for one sub-call, which takes %s: split them",
@@ -131,7 +131,7 @@ func (in List) resolve(
 	ctx context.Context, value tiers.Value, left *int64, depth int,
 ) (tiers.Value, error) {
 	if depth > 100 {
-		return value, nil // too deep to be meant as a text
+		return value, nil // too deep to be meant as a lazy text
 	}
 	if ref, ok := parseReference(value); ok {
 		data, err := in.part(ctx, ref, *left)
@@ -211,8 +211,8 @@ func (in List) Open(
 }
 
 // Shorten returns the beginning and the end of an input of more than limit characters, and a
-// sentence explaining that the variable context holds the whole. For a shorter input it returns
-// an empty text.
+// sentence that says that the variable context holds the whole input. For a shorter input it
+// returns "".
 func Shorten(ctx context.Context, input tiers.Input, limit, ends int64) (string, error) {
 	if input.Text == nil {
 		input.Text = bigtext.FromBytes("value", input.Value)
@@ -236,8 +236,8 @@ func Shorten(ctx context.Context, input tiers.Input, limit, ends int64) (string,
 		head, quantity.Comma(n-2*ends), tail), err
 }
 
-// Describe returns the description of the inputs for a prompt. Its size does not grow with
-// theirs; without inputs it is empty. With preview, it quotes the beginning of each input.
+// Describe returns the description of the inputs for a prompt. Its size does not depend on the size
+// of the inputs; without inputs it is empty. With preview, it quotes the beginning of each input.
 func (in List) Describe(ctx context.Context, preview bool) (string, error) {
 	var b strings.Builder
 	for i, input := range in {
@@ -317,7 +317,7 @@ func describeInput(
 	}
 
 	for _, note := range input.Notes {
-		fmt.Fprintf(b, "  note: %s\n", quote(note)) // file names may contain anything
+		fmt.Fprintf(b, "  note: %s\n", quote(note)) // file names may contain any characters
 	}
 	return nil
 }
@@ -342,7 +342,7 @@ func describeBytes(b *strings.Builder, name string, text *bigtext.Text) {
 	describePages(b, name, text)
 }
 
-// describePages describes what can be done with pages besides reading their text.
+// describePages describes what code can do with pages in addition to reading their text.
 func describePages(b *strings.Builder, name string, text *bigtext.Text) {
 	if text.HasPages() {
 		fmt.Fprintf(b, "  a model can look at a page: `llm_query(\"...\", images=[%s.parts[0].image()])`\n", name)
@@ -360,9 +360,9 @@ func describeLength(name string, n int64) string {
 	return fmt.Sprintf("a str of %s characters", quantity.Comma(n))
 }
 
-// suggestParser returns a hint on how to parse a text, or "" if none applies.
+// suggestParser returns a hint about parsing a text, or "" if none applies.
 func suggestParser(text *bigtext.Text, name string, n int64) string {
-	const small = 20 << 20 // above it, a parsed copy would fill the sandbox
+	const small = 20 << 20 // above this size, a parsed copy would fill the sandbox
 	kind := text.Kind()
 	switch {
 	case kind == bigtext.KindJSON && len(text.Tables()) > 0:

@@ -122,7 +122,7 @@ func TestDescriptionsAreShortAndOnTheirOwnLines(t *testing.T) {
 	}
 }
 
-// TestPagesThatCanBeDrawnAreNamed describes PDFs with and without text.
+// TestPagesThatCanBeDrawnAreNamed checks the descriptions of PDFs with and without text.
 func TestPagesThatCanBeDrawnAreNamed(t *testing.T) {
 	for name, mark := range map[string]func(*bigtext.Text){
 		"text": func(text *bigtext.Text) { text.MarkDocument("pdf", make([]bigtext.Section, 1)) },
@@ -144,7 +144,8 @@ func TestPagesThatCanBeDrawnAreNamed(t *testing.T) {
 	}
 }
 
-// TestATextThatMayBeNoStrIsNotCalledOne describes a sparse file.
+// TestATextThatMayBeNoStrIsNotCalledOne checks the descriptions of sparse files, one of them too
+// large for a str.
 func TestATextThatMayBeNoStrIsNotCalledOne(t *testing.T) {
 	for size, want := range map[int64]string{
 		longestStr:     "`context`: a str of 2,147,483,647 characters",
@@ -172,7 +173,7 @@ func TestATextThatMayBeNoStrIsNotCalledOne(t *testing.T) {
 	}
 }
 
-// FuzzInputs passes references that a hostile guest may send to the decoder.
+// FuzzInputs passes hostile references to the decoder.
 func FuzzInputs(f *testing.F) {
 	f.Add(`{"__rlm_text__":[0,1,2]}`)
 	f.Add(`[{"a":{"__rlm_text__":[0,-1,9999999999]}}]`)

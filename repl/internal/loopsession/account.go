@@ -17,8 +17,8 @@ import (
 type account struct {
 	ledger *calls.Ledger
 	tell   func(ledger.Event)
-	// free are the functions that do not count: they compute for the snippet, whose limits bound
-	// them, or belong to the session.
+	// free holds the functions whose calls are not counted: they compute for the snippet, whose
+	// limits bound them, or belong to the session.
 	free map[string]bool
 }
 
@@ -36,7 +36,7 @@ func newAccount(cfg *Config, functions []tiers.Function) *account {
 	return a
 }
 
-// take counts a call before it is made. The error is a [*ledger.BudgetError].
+// take charges a call before it is made. The error is a [*ledger.BudgetError].
 func (a *account) take(call *tiers.Call) (used ledger.Spending, err error) {
 	if a == nil || a.free[call.Function] {
 		return used, nil
@@ -50,13 +50,13 @@ func (a *account) take(call *tiers.Call) (used ledger.Spending, err error) {
 	return ledger.Spending{ToolCalls: 1}, nil
 }
 
-// giveBack reverses the count of a call that was not made.
+// giveBack returns the charge of a call that was not made.
 func (a *account) giveBack(used *ledger.Spending) {
 	a.book(ledger.Spending{ToolCalls: -used.ToolCalls})
 	*used = ledger.Spending{}
 }
 
-// book counts what an earlier process used.
+// book adds the spending of an earlier process.
 func (a *account) book(used ledger.Spending) {
 	if a != nil {
 		a.ledger.Book(used)

@@ -21,8 +21,8 @@ import (
 )
 
 // callTool answers a call of a snippet. The run log stores the answers of tools, so that a tool
-// does not do its work twice, and the budget counts the call once. The functions of the protocol
-// store the model calls of which they consist instead.
+// does not do its work twice, and the budget counts the call once. For functions of the protocol,
+// it stores their model calls instead.
 func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	ctx = runlog.At(ctx, "call %d", call.Ordinal)
 	if _, isProtocol := protocol.Lookup(call.Function); isProtocol {
@@ -50,7 +50,7 @@ func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, e
 	var stopped *runlog.StoppedError
 	if err != nil && (ctx.Err() != nil || errors.As(err, &stopped)) {
 		step.Drop(store.Cost(used))
-		return nil, err // it was interrupted: a later process makes the call again
+		return nil, err // the call was interrupted; a later process makes it again
 	}
 
 	e := toolEnding{Value: value, Used: used}
@@ -110,14 +110,14 @@ func (s *Session) callAllowed(
 	return nil, made, fmt.Errorf("the call of %s has no answer: %w", call.Function, failed)
 }
 
-// toolEnding is how a tool call ended, as stored in the run log.
+// toolEnding is the outcome of a tool call, as stored in the run log.
 type toolEnding struct {
 	Value tiers.Value     `json:"value,omitempty"`
 	Error string          `json:"error,omitempty"`
 	Used  ledger.Spending `json:"used,omitzero"`
 }
 
-// decodeToolEnding decodes an ending strictly: see the endings of model calls.
+// decodeToolEnding decodes an ending strictly, like the endings of model calls.
 func decodeToolEnding(kept []byte) (e toolEnding, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(kept))
 	decoder.DisallowUnknownFields()
@@ -142,7 +142,7 @@ func (e *toolEnding) value() (tiers.Value, error) {
 
 // describeCall identifies a call in the run log.
 func describeCall(call *tiers.Call) runlog.Request {
-	// Arguments are JSON; otherwise the call is refused.
+	// Arguments are valid JSON, because other calls are refused.
 	args, _ := json.Marshal(call.Args)   //nolint:errchkjson // see above
 	named, _ := json.Marshal(call.Named) //nolint:errchkjson // see above
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %s %s", call.Function, args, named))
@@ -159,8 +159,8 @@ type mover interface {
 	Import(ctx context.Context, states ...tiers.State) (tiers.Report, error)
 }
 
-// Export returns the namespaces of the session, or none before the first snippet. The code that
-// it runs calls no tool.
+// Export returns the namespaces of the session, or none before the first snippet. Code that runs
+// during the export cannot call tools.
 func (s *Session) Export(ctx context.Context) ([]tiers.State, error) {
 	runner, ok := s.runner.(mover)
 	if !ok {
@@ -182,8 +182,8 @@ func (s *Session) Export(ctx context.Context) ([]tiers.State, error) {
 	return states, nil
 }
 
-// Import loads namespaces, with the kinds of their variables, into a session that has not run
-// anything.
+// Import loads namespaces, with the kinds of their variables, into a session that has not run any
+// code.
 func (s *Session) Import(
 	ctx context.Context, variables map[string]string, states ...tiers.State,
 ) (tiers.Report, error) {

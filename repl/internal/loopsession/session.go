@@ -64,8 +64,8 @@ type Session struct {
 	variables map[string]string // name to kind, as last reported by the guest
 }
 
-// stashFunction is the host function by which a snippet fetches a value from the host. Only
-// the session's own snippets call it.
+// stashFunction is the host function with which a snippet fetches a value from the host. Only the
+// session's own snippets call it.
 const stashFunction = protocol.Stash
 
 // Open starts a session. The first snippet opens the sandbox.
@@ -135,8 +135,8 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	return value, nil
 }
 
-// noteCall records a sub-call of the running snippet, truncated: thousands of sub-calls, each
-// with a part of the input, would be a second copy of the input.
+// noteCall records a sub-call of the running snippet, truncated, because thousands of sub-calls
+// with a part of the input each would be a second copy of the input.
 func (s *Session) noteCall(c ledger.SubCall) {
 	for _, text := range []*string{&c.Prompt, &c.Question, &c.Response} {
 		*text = texts.Truncate(*text, record.MaxText)
@@ -147,7 +147,7 @@ func (s *Session) noteCall(c ledger.SubCall) {
 }
 
 // Run runs one piece of code. An error means that no tier may run it or that a tier broke; the
-// Snippet then holds what happened before.
+// Snippet then holds the events before that.
 func (s *Session) Run(ctx context.Context, b Block) (ledger.Snippet, error) {
 	s.mu.Lock()
 	s.calls, s.muted = nil, b.WithoutCalls
@@ -246,6 +246,6 @@ type Block struct {
 	Language tiers.Language
 	// Source is the code as the model wrote it.
 	Source string
-	// WithoutCalls refuses the code's host calls: it then calls no tool and costs nothing.
+	// WithoutCalls refuses the code's host calls, so that the code calls no tool and costs nothing.
 	WithoutCalls bool
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Correction explains to a model what is wrong with its answer and what is expected.
+// Correction explains to a model the mistakes in its answer and the expected form.
 func Correction(contract *schema.Contract, violations []schema.Violation) string {
 	var b strings.Builder
 	b.WriteString("Your answer does not meet the required schema:\n")

@@ -1,3 +1,3 @@
 // Package prompts fills in the prompts of loops, which are templates in files, and presents
-// foreign text in them as data.
+// untrusted text in them as data.
 package prompts

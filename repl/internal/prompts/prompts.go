@@ -10,7 +10,7 @@ import (
 )
 
 // Templates are the prompts of a loop: templates in the files prompts/*.md next to it, in the
-// language of text/template. {{fence .Text}} shows a foreign text as a block that it cannot escape.
+// language of text/template. {{fence .Text}} shows untrusted text as a block that it cannot escape.
 type Templates struct{ trees map[string]*parse.Tree }
 
 // New parses the prompts that a loop embeds. It panics if one of them is not a valid template.
@@ -36,8 +36,8 @@ func New(files fs.FS) Templates {
 	return Templates{all}
 }
 
-// Fill fills in the prompt with a name, given without the file extension. An error is a bug of
-// the loop: data lacks something that the template needs.
+// Fill fills in the prompt with a name, given without the file extension. An error is a bug of the
+// loop: data lacks a field that the template needs.
 func (p Templates) Fill(name string, data any) (string, error) {
 	x := &execution{trees: p.trees}
 	if err := x.template(name+".md", data); err != nil {
@@ -46,8 +46,8 @@ func (p Templates) Fill(name string, data any) (string, error) {
 	return strings.TrimSpace(x.out.String()), nil
 }
 
-// Fence puts a text between two lines of backticks, longer than any run of them in the text, so
-// that no text can end its own block.
+// Fence puts text between two lines of backticks that are longer than any run of backticks in it,
+// so that no text can end its own block.
 func Fence(text string) string {
 	longest, run := 2, 0
 	for i := range len(text) {

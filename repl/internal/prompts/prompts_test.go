@@ -38,7 +38,8 @@ func TestPromptsAreFilled(t *testing.T) {
 	}
 }
 
-// TestPromptsAreThoseOfTheLibrary fills templates as the library's text/template does.
+// TestPromptsAreThoseOfTheLibrary checks that templates are filled in as the library's
+// text/template does it.
 func TestPromptsAreThoseOfTheLibrary(t *testing.T) {
 	type item struct{ Name string }
 	type content struct {

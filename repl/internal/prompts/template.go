@@ -26,7 +26,7 @@ var functions = map[string]any{
 	},
 }
 
-// isTrue reports whether a condition holds for a value: it is neither zero nor empty.
+// isTrue reports whether a value is true as a condition, that is, not zero or empty.
 func isTrue(value any) bool {
 	v := reflect.ValueOf(value)
 	switch v.Kind() {
@@ -170,7 +170,7 @@ func call(name string, args []reflect.Value) (any, error) {
 	return function.Call(args)[0].Interface(), nil
 }
 
-// operand returns the value of a part of an expression.
+// operand returns the value of one operand of an expression.
 func operand(node parse.Node, dot any) (any, error) {
 	switch n := node.(type) {
 	case *parse.DotNode:

@@ -52,7 +52,7 @@ func StringEnd(text string, i int) int {
 	return -1
 }
 
-// SplitTop splits at commas that no bracket or quote surrounds.
+// SplitTop splits s at commas that are not inside brackets or quotes.
 func SplitTop(s string) []string {
 	var parts []string
 	depth, start := 0, 0

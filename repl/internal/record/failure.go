@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// HasFailed reports whether the code did not run to its end.
+// HasFailed reports whether the code ended early.
 func HasFailed(s *ledger.Snippet) bool { return s.Status != tiers.StatusOK }
 
 // FormatFailure returns the exception on one line, or "" if there was none.

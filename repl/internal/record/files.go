@@ -55,7 +55,7 @@ func (f *files) add(name string) error {
 	}
 
 	if name == trajectory.EventsFile {
-		_, _ = filelock.Try(file) // shows the viewer that the record is being written
+		_, _ = filelock.Try(file) // the lock shows the viewer that the record is being written
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,13 +79,13 @@ func (f *files) checkNew() error {
 }
 
 // write appends a line. The first error of a file is kept until the end of its loop reports it.
-// Nothing follows a line that could not be written completely.
+// After a line that could not be written completely, it writes nothing.
 func (f *files) write(name string, line []byte) {
 	f.mu.Lock()
 	l := f.open[name]
 	f.mu.Unlock()
 	if l == nil {
-		return // it has ended
+		return // the file has ended
 	}
 
 	l.mu.Lock()
@@ -154,7 +154,7 @@ func (f *files) clear() error {
 	return errors.Join(append(errs, root.Close())...)
 }
 
-// note keeps the first error that belongs to no open file.
+// note stores the first error that belongs to no open file.
 func (f *files) note(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -164,7 +164,7 @@ func (f *files) note(err error) {
 // follower writes the files of a record that a run log stores.
 type follower struct {
 	files *files
-	// isKnown reports that an earlier process of the run wrote the folder.
+	// isKnown means that an earlier process of the run wrote the folder.
 	isKnown bool
 
 	past   trajectory.Rebuilt
@@ -186,7 +186,7 @@ func (f *follower) Line(k *trajectory.Kept) {
 	}
 }
 
-// begin writes what earlier processes stored.
+// begin writes the lines that earlier processes stored.
 func (f *follower) begin() error {
 	if f.isKnown {
 		if err := f.files.clear(); err != nil {
@@ -204,7 +204,7 @@ func (f *follower) begin() error {
 	})
 	f.past = trajectory.Rebuilt{}
 
-	for file := range f.opened { // the sub-loops of earlier processes ended
+	for file := range f.opened { // the sub-loops of earlier processes have ended
 		if file != trajectory.File && file != trajectory.EventsFile {
 			err = cmp.Or(err, f.files.end(file))
 		}

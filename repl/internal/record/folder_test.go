@@ -19,7 +19,7 @@ func TestFoldersOfSubLoopsAreTakenOnce(t *testing.T) {
 	if first != filepath.Join(dir, "sub_0001") || child.folder != "sub_0002/" {
 		t.Errorf("the folders are %s and %s", first, child.folder)
 	}
-	own, err := Open(t.Context(), first) // as a run does there
+	own, err := Open(t.Context(), first) // as a run in this folder does
 	if err != nil {
 		t.Fatal(err)
 	}

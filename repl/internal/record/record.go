@@ -18,8 +18,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// MaxText bounds each text of a sub-call in a trajectory, in characters: a thousand sub-calls
-// with their chunks would make a second copy of the input.
+// MaxText bounds each string of a sub-call in a trajectory, in characters, because a thousand
+// sub-calls with their chunks would be a second copy of the input.
 const MaxText = 20_000
 
 // BlockOf returns the record of code that ran.
@@ -63,10 +63,11 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBl
 }
 
 // Trace writes the record of one loop, each line immediately and with a single write. If the
-// process is killed, at most the last line is truncated; it then lacks its line end. A nil Trace
+// process is killed, at most the last line is truncated and then lacks its line end. A nil Trace
 // writes nothing. It is safe for concurrent use.
 //
-// A run with a run log keeps its record there. The files in its folder then follow the run log.
+// A run with a run log stores its record there, and the files in its folder are written from the
+// run log.
 type Trace struct {
 	files  *files      // the files of all loops; nil without files
 	runLog *runlog.Log // nil without a run log
@@ -78,8 +79,8 @@ type Trace struct {
 }
 
 // Open begins the record of a run in a folder. It creates the folder if necessary and fails if
-// the folder holds the record of another run. With a run log, dir may be empty for no folder.
-// Without either, it returns nil.
+// the folder holds the record of another run. With a run log, dir may be empty for no folder. With
+// neither, Open returns nil.
 func Open(ctx context.Context, dir string) (*Trace, error) {
 	t := &Trace{runLog: runlog.From(ctx)}
 	if dir == "" && t.runLog == nil {
@@ -121,7 +122,7 @@ func (t *Trace) begin(ctx context.Context) error {
 		return nil
 	}
 
-	// The process may be killed at any moment: the folder belongs to the run before it has
+	// The process may be killed at any moment, so the run log claims the folder before it contains
 	// files.
 	if err := t.files.checkNew(); err != nil {
 		return err
@@ -132,8 +133,8 @@ func (t *Trace) begin(ctx context.Context) error {
 	return t.files.begin()
 }
 
-// Child begins the record of a sub-loop in a new folder below that of t: the folders mirror the
-// tree of calls.
+// Child begins the record of a sub-loop in a new folder below that of t, so that the folders mirror
+// the tree of calls.
 func (t *Trace) Child() (*Trace, error) {
 	if t == nil {
 		return nil, nil //nolint:nilnil // documented: a nil Trace writes nothing
@@ -188,7 +189,7 @@ func (t *Trace) write(k trajectory.Kept, line any) {
 	} else if !t.runLog.Trace(&k) && k.Prompt != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.prompt = nil // the next line cannot build on this one
+		t.prompt = nil // the next line cannot refer to this one
 	}
 }
 
@@ -236,8 +237,8 @@ func (t *Trace) Turn(i Iteration) {
 	t.write(k, i)
 }
 
-// shorten returns a prompt without the messages it shares with the previous prompt, or nil if it
-// cannot be written.
+// shorten returns a prompt without the messages that it shares with the previous prompt, or nil if
+// it cannot be written.
 func (t *Trace) shorten(messages []llm.Message) *trajectory.Prompt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -254,7 +255,7 @@ func (t *Trace) shorten(messages []llm.Message) *trajectory.Prompt {
 	return p
 }
 
-// CountSame returns how many messages two conversations share at the beginning.
+// CountSame returns the number of messages that two conversations share at the beginning.
 func CountSame(a, b []llm.Message) (n int) {
 	for n < min(len(a), len(b)) && isSame(&a[n], &b[n]) {
 		n++

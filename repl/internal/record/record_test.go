@@ -20,9 +20,9 @@ import (
 // writer is set for the child process of TestKillLosesNothingThatWasWritten.
 const writer = "RLM_TEST_TRACE_WRITER"
 
-// TestKillLosesNothingThatWasWritten kills a process that writes a trace and reads what it left:
-// every line that it had announced. Only a line that was being written may be truncated, and
-// then it has no line end.
+// TestKillLosesNothingThatWasWritten kills a process that writes a trace and checks that the trace
+// has every line that the process had announced. Only a line that was being written may be
+// truncated, and then it has no line end.
 func TestKillLosesNothingThatWasWritten(t *testing.T) {
 	if dir := os.Getenv(writer); dir != "" {
 		writeForEver(dir)
@@ -111,7 +111,8 @@ func TestAFolderHoldsOneTrace(t *testing.T) {
 	none.Event(ledger.Event{})
 }
 
-// TestAClosedTraceHoldsNoFile closes traces whose folders are named in different ways.
+// TestAClosedTraceHoldsNoFile closes traces with relative and other folder names and checks that no
+// file stays open.
 func TestAClosedTraceHoldsNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"plain", "./dot", "slash/", "a/../b"} {
@@ -139,7 +140,8 @@ func TestAClosedTraceHoldsNoFile(t *testing.T) {
 	}
 }
 
-// TestAFullDiskIsToldOnce: the record also writes nothing after a line that may be incomplete.
+// TestAFullDiskIsToldOnce checks that a full disk is reported once, and that nothing is written
+// after a line that may be incomplete.
 func TestAFullDiskIsToldOnce(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

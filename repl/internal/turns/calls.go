@@ -16,18 +16,18 @@ import (
 // call is a call of a tool. The tool's name may be empty.
 type call struct {
 	tool string
-	// source is the code passed to the tool; answer is the answer in text that a call of FINAL
-	// means. Both are empty if the call has another meaning.
+	// source is the code passed to the tool; answer is the answer in text to which a call of FINAL
+	// is equivalent. Both are empty if the call has another meaning.
 	source, answer string
 }
 
-// piece returns the call at its range in a text.
+// piece returns the call with its range in the text.
 func (c call) piece(begin, end int) piece {
 	p := piece{begin: begin, end: end, answer: c.answer}
 	isCode := isPythonTool(c.tool) && strings.TrimSpace(c.source) != "" || looksLikePython(c.source)
 	switch {
 	case c.answer != "":
-		// The answer takes the place of the call, if it fits there.
+		// The answer replaces the call, if it fits in its place.
 		p.isUnknown, p.tool = len(c.answer)+2 > end-begin, clipWord(c.tool)
 	case slices.Contains(otherTools, strings.ToLower(c.tool)) || !isCode:
 		p.isUnknown, p.tool = true, clipWord(c.tool)
@@ -38,7 +38,7 @@ func (c call) piece(begin, end int) piece {
 	return p
 }
 
-// findCalls returns the tool calls in a text. A call without an end ends before the next fence.
+// findCalls returns the tool calls in text. A call without an end ends before the next fence.
 func findCalls(text string, fences []piece) (found []piece) {
 	for _, at := range texts.FindToolCalls(text) {
 		if at[1] == at[3] {
@@ -53,7 +53,7 @@ func findCalls(text string, fences []piece) (found []piece) {
 		for _, c := range readCalls(text[at[2]:at[3]], 0) {
 			isOurs := c.tool == "" || isPythonTool(c.tool)
 			if holdsFence && isOurs && strings.TrimSpace(c.source) == "" {
-				continue // its code is in the fence
+				continue // the call's code is in the fence
 			}
 			found = append(found, c.piece(at[0], at[1]))
 		}
@@ -62,7 +62,7 @@ func findCalls(text string, fences []piece) (found []piece) {
 	return found
 }
 
-// otherTools run code other than Python.
+// otherTools are the names of tools that run code other than Python.
 var otherTools = []string{"bash", "shell", "sh", "terminal", "javascript", "node", "sql"}
 
 // pythonTools are the names that models give the REPL when they call it.
@@ -99,10 +99,10 @@ var (
 	innerCode = lazyregexp.New(`(?s)<code>(.*?)</code>`)
 )
 
-// maxNested bounds how deeply calls are nested.
+// maxNested bounds the nesting of calls.
 const maxNested = 4
 
-// readCalls reads the text between the marks of a call, or of several.
+// readCalls reads the text between the marks of one or more calls.
 func readCalls(text string, depth int) (all []call) {
 	inner := texts.FindToolCalls(text)
 	if len(inner) > 0 && strings.TrimSpace(text[:inner[0][0]]) == "" && depth < maxNested {
@@ -150,8 +150,8 @@ func readCalls(text string, depth int) (all []call) {
 	return []call{{tool: tool, source: rest}}
 }
 
-// decodeLoosely decodes the object or the list at the beginning of a text: JSON, also with line
-// ends in its texts, as Python writes it, or without its last brackets.
+// decodeLoosely decodes the object or the list at the beginning of a text: JSON, including JSON
+// with line ends in strings, in Python's notation, or without its last brackets.
 func decodeLoosely(text string) (value any, ok bool) {
 	for _, form := range []string{text, plainJSON(text)} {
 		for _, end := range []string{"", "}", "}}", "]", "}]", "}}]"} {
@@ -164,7 +164,7 @@ func decodeLoosely(text string) (value any, ok bool) {
 	return nil, false
 }
 
-// plainJSON writes the texts and the constants of Python as those of JSON.
+// plainJSON converts the strings and constants of Python to those of JSON.
 func plainJSON(text string) string {
 	var out strings.Builder
 	for at := 0; at < len(text); {
@@ -198,10 +198,10 @@ func plainJSON(text string) string {
 
 var jsonConstants = strings.NewReplacer("True", "true", "False", "false", "None", "null")
 
-// escapes are the sequences that stand for other characters in texts of code.
+// escapes replaces the escape sequences in string literals with their characters.
 var escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\"`, `"`, `\'`, "'", "\\\n", "")
 
-// unescape returns the characters of a text of code.
+// unescape returns the characters of a string literal.
 func unescape(text string) string { return escapes.Replace(text) }
 
 // readValue reads a call in JSON, or a list of calls. The name may precede the JSON.
@@ -279,19 +279,19 @@ func readArguments(tool string, arguments any) call {
 	return call{tool: tool}
 }
 
-// answerTools maps the names of tools that answer to the answers in text that mean the same.
+// answerTools maps the names of tools that give an answer to the equivalent answers in text.
 var answerTools = map[string]string{
 	"FINAL": "FINAL", "final": "FINAL", "final_answer": "FINAL", "FINAL_VAR": "FINAL_VAR",
 }
 
-// aName matches a text that may be meant as the name of a variable.
+// aName matches a string that may be meant as the name of a variable.
 var aName = lazyregexp.New(`^[\pL_][\pL\d_]*$`)
 
-// computes matches a text that may be meant as a calculation.
+// computes matches a string that may be meant as a calculation.
 var computes = lazyregexp.New(`[()\[\]{}=_*+<>|@]|\d\s*%\s*\d`)
 
-// writeAnswer returns an answer in text, or "" if the arguments do not say one value: a text that
-// may be code or a name has two meanings.
+// writeAnswer returns an answer in text, or "" if the arguments are not one clear value. A string
+// that may be code or a name has two meanings.
 func writeAnswer(answers string, arguments any) string {
 	value := arguments
 	if object, ok := arguments.(map[string]any); ok {
@@ -311,7 +311,7 @@ func writeAnswer(answers string, arguments any) string {
 		return "FINAL_VAR(" + text + ")"
 	}
 
-	// A word in small letters may be a variable, as may a calculation.
+	// A lower-case word may be a variable, and a calculation may be code.
 	isWord := strings.ToUpper(text[:min(len(text), 1)]) == text[:min(len(text), 1)]
 	if isText && (aName.MatchString(text) && !isWord || looksLikePython(text) || computes.MatchString(text)) {
 		return ""
@@ -324,14 +324,14 @@ func writeAnswer(answers string, arguments any) string {
 	return answers + "(" + quoteJSON(value) + ")"
 }
 
-// codeKeys are the names of arguments that hold code; otherKeys are more such names, for calls of
+// codeKeys are the names of arguments that hold code; otherKeys are further such names in calls of
 // the REPL.
 var (
 	codeKeys  = []string{"code", "source", "python", "python_code", "script", "snippet"}
 	otherKeys = []string{"input", "command", "query"}
 )
 
-// pickCode returns the code among the arguments of a call, or "" if there are two codes.
+// pickCode returns the code among the arguments of a call, or "" if two arguments are code.
 func pickCode(tool string, arguments map[string]any) (source string) {
 	keys := codeKeys
 	if tool == "" || isPythonTool(tool) {
@@ -360,8 +360,8 @@ var functionStart = lazyregexp.New(`^\s*(\[)?\s*(print\()?\s*([A-Za-z_][\w.]*)` 
 // runMethod matches the method that runs code, after the name of a tool.
 var runMethod = lazyregexp.New(`\.(?:call|run|execute|exec)$`)
 
-// readFunction reads a call of the REPL as a function of Python, at the beginning of a text:
-// repl(code="..."). It returns the length of the call, too.
+// readFunction reads a call of the REPL as a Python function, such as repl(code="..."), at the
+// beginning of text. It also returns the length of the call.
 func readFunction(text string) (tool, source string, length int, ok bool) {
 	m := functionStart.FindStringSubmatchIndex(text)
 	if m == nil {

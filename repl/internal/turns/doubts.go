@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 )
 
-// RefuseWords returns why the text of a reply is not an answer in words, or "" if it may be one.
-// It is for replies that no loop follows, since a loop would run code and ask back.
+// RefuseWords returns the reason why a reply is not an answer in words, or "" if it may be one. It
+// is for replies outside of a loop, because a loop would run the code and ask again.
 func RefuseWords(reply string) string {
 	r := Extract(reply)
 	text := strings.TrimSpace(reply)
@@ -34,7 +34,7 @@ func RefuseWords(reply string) string {
 	return ""
 }
 
-// doubt matches the words of a model that retracts what it just said.
+// doubt matches words with which a model retracts its previous words.
 var doubt = lazyregexp.New(
 	`(?i)(?:^|[.!?:;,)…—–-]|\n)[\s*_>]*(?:wait|hold on|hmm+|oops|actually|scratch that|no,|on second thought)\b` +
 		`|\b(?:this|that|it|which|answer|result)(?: is|'s| was| seems| looks) (?:probably |clearly |likely )?` +
@@ -66,7 +66,7 @@ func (t *Turn) compareBlocks(answered loopsession.Block, behind []loopsession.Bl
 	}
 }
 
-// listFinals returns the calls in code that give an answer, without those in comments.
+// listFinals returns the calls in code that give an answer, except those in comments.
 func listFinals(source string) (calls []string) {
 	for _, at := range anyFinal.FindAllStringIndex(source, maxTries) {
 		if strings.HasPrefix(strings.TrimSpace(lineBefore(source, at[0])), "#") {
@@ -78,8 +78,8 @@ func listFinals(source string) (calls []string) {
 	return calls
 }
 
-// compareText rejects the answer of code if the text around it gives a different one. A text
-// without an answer does not count.
+// compareText rejects the answer of code if the text around it gives a different one. Text without
+// an answer is ignored.
 func (t *Turn) compareText(ctx context.Context, s *loopsession.Session, f *textFinal) error {
 	var other Turn
 	if err := other.settleText(ctx, s, f); err != nil || other.Final == nil {

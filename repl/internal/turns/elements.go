@@ -6,8 +6,9 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// elements match the delimiters of blocks outside Markdown: elements that name code, two
-// backticks, an action, and three quotes. The first match anywhere, the others at the start of a line.
+// elements match blocks whose delimiters are not Markdown: elements that name code, two backticks,
+// an action, and three quotes. The first pattern matches anywhere, the others at the start of a
+// line.
 var elements = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?is)(?:^|\n)[ \t]*<repl\b[^>\n]*>(.*?)(?:</repl>|$)`),
 	lazyregexp.New(`(?is)<python\b[^>\n]*>(.*?)(?:</python>|$)`),
@@ -24,8 +25,8 @@ var elements = []*lazyregexp.Regexp{
 // halfTag matches the beginning of a closing tag at the end of a reply.
 var halfTag = lazyregexp.New(`\s*</\w*\s*$`)
 
-// findElements returns the code delimited by the first of elements that occurs in a text. Beside
-// other code, only an element with an end counts, at the beginning of a line.
+// findElements returns the code delimited by the first of elements that occurs in text. If the
+// reply has other code, an element must begin a line and have an end.
 func findElements(text string, beside bool) (found []piece) {
 	for _, element := range elements {
 		for _, at := range element.FindAllStringSubmatchIndex(text, -1) {

@@ -16,22 +16,22 @@ type Executor struct {
 	Session *loopsession.Session
 	// Tell receives the events, without the position in the tree.
 	Tell func(ledger.Event)
-	// Limits are those of the session, for the events.
+	// Limits are the session's limits, for the events.
 	Limits tiers.Limits
 
 	broken int    // consecutive failures of tiers
-	seen   string // the end of what earlier turns printed
+	seen   string // the end of the output of earlier turns
 }
 
-// maxSeen bounds the output of earlier turns that is kept, in bytes.
+// maxSeen bounds the kept output of earlier turns, in bytes.
 const maxSeen = 256 << 10
 
-// maxBroken is how many times in a row a tier may break before a loop gives up.
+// maxBroken is the number of consecutive breaks of a tier at which a loop gives up.
 const maxBroken = 3
 
-// Execute runs a reply's code and emits an event for each snippet. If a tier breaks, the
-// feedback reports it, because the code may have caused it. After maxBroken breaks in a row,
-// Execute returns the error.
+// Execute runs a reply's code and emits an event for each snippet. If a tier breaks, the feedback
+// reports it, because the code may have caused it. After maxBroken consecutive breaks, Execute
+// returns the error.
 func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 	done, err := execute(ctx, x.Session, reply, x.seen)
 	x.seen += "\n" + done.output()

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Explain describes to the user what kept the turn from an answer. The notes are for the model.
-// Limits are those of the turn's code.
+// Explain describes to the user why the turn has no answer; the notes do so for the model. Limits
+// are those of the turn's code.
 func (t *Turn) Explain(limits tiers.Limits) string {
 	failed := t.Failed()
 	switch {
@@ -48,7 +48,7 @@ func retell(note string) string {
 	return fact
 }
 
-// explainCode describes code that did not run to its end.
+// explainCode describes code that ended early.
 func explainCode(failed *ledger.Snippet, limits tiers.Limits) string {
 	if failed.Status == tiers.StatusLimit {
 		return explainLimit(failed.Limit, limits)

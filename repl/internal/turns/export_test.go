@@ -1,4 +1,4 @@
 package turns
 
-// WriteFeedback writes the message that reports the outcome of its code to a model.
+// WriteFeedback writes the message that reports the outcome of a model's code.
 var WriteFeedback = writeFeedback

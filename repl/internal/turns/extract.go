@@ -16,29 +16,28 @@ type Reply struct {
 	Blocks []loopsession.Block
 	// Final is the answer given as text outside of code, or nil.
 	Final *textFinal
-	// Bare are unfenced texts that may be code, the likeliest first. The session decides: see
-	// [Executor.Execute]. The first text that is code replaces Blocks and Final.
+	// Bare holds unfenced texts that may be code, the likeliest first. The session decides: see
+	// [Executor.Execute]. The first one that is code replaces Blocks and Final.
 	Bare []string
-	// Unread is unfenced text that looks like code. It runs if there are no Blocks and none of
-	// Bare is code: the model must see why it cannot run.
+	// Unread is unfenced text that looks like code. It runs if there are no Blocks and none of Bare
+	// is code, so that the model receives the error.
 	Unread string
-	// Notes explain to the model which parts of its reply do not count. An answer in the text
-	// around them does not count either, because the model relied on the parts that the notes name.
+	// Notes explain to the model which parts of its reply were ignored. An answer in the text
+	// around these parts is also ignored, because the model relied on them.
 	Notes []string
 	// TakenBack reports that the words after the code or the answer retract it.
 	TakenBack bool
 
-	unfinished int // how many of the last blocks a limit of tokens may have cut
+	unfinished int // number of last blocks that the token limit may have truncated
 }
 
-// maxBlocks bounds the blocks of code in one reply. The excess is dropped: no model reads the
-// feedback on a larger number.
+// maxBlocks bounds the blocks of code in one reply. The excess is dropped, because no model reads
+// the feedback on a larger number.
 const maxBlocks = 64
 
 // Extract finds code and answers in a reply: fenced blocks of every dialect, tool calls, and
-// elements such as <code>. All of it counts, in order. A fence without a language counts if it
-// looks like Python. A fence in another format (json, text) is not code, and an answer in it
-// does not count.
+// elements such as <code>. It returns them in order. A fence without a language is code if it looks
+// like Python. A fence in another format (json, text) is not code, and an answer in it is ignored.
 func Extract(reply string) Reply {
 	reply = cleanReply(reply)
 	pieces, outside := findPieces(reply)
@@ -89,7 +88,7 @@ func findPieces(reply string) (pieces []piece, outside string) {
 	return pieces, outside
 }
 
-// refuseNameless refuses objects with code if there are several: each may be an example.
+// refuseNameless refuses objects with code if there are several, because each may be an example.
 func refuseNameless(pieces []piece) {
 	n := 0
 	for _, p := range pieces {
@@ -107,7 +106,7 @@ func refuseNameless(pieces []piece) {
 // runs reports whether a piece is code that runs here.
 func (p piece) runs() bool { return !p.isUnknown }
 
-// blankPieces returns a text of the same length without some pieces of it.
+// blankPieces returns text with some pieces replaced by spaces, so that its length is unchanged.
 func blankPieces(text string, pieces []piece) string {
 	blank := []byte(text)
 	for _, p := range pieces {
@@ -121,9 +120,9 @@ func blankPieces(text string, pieces []piece) string {
 	return string(blank)
 }
 
-// take makes pieces the code of the reply and returns the text after the last. An answer that
-// stands behind a piece that cannot run, and that no code computes, does not count: the model
-// relied on the output of the piece.
+// take makes pieces the code of the reply and returns the text after the last. An answer after a
+// piece that cannot run is ignored if no code computes it, because the model relied on the output
+// of the piece.
 func (r *Reply) take(pieces []piece, outside string) (after string) {
 	var fences, tools []string
 	end, isStale := 0, false
@@ -154,7 +153,7 @@ func (r *Reply) take(pieces []piece, outside string) (after string) {
 	return outside[end:]
 }
 
-// calculates matches a calculation in code without texts.
+// calculates matches a calculation in code without its strings.
 var calculates = lazyregexp.New(`[\w)\]][ \t]*[-+*/%][ \t]*[\w(\[]`)
 
 // answersStated reports whether code answers with a value that it contains itself.
@@ -164,7 +163,7 @@ func answersStated(block loopsession.Block) bool {
 		len(listFinals(source)) > 0 && !calculates.MatchString(blankTexts(source))
 }
 
-// DropUnfinished drops parts of a reply that the token limit may have truncated: answers in
+// DropUnfinished drops the parts of a reply that the token limit may have truncated: answers in
 // text, and code without an end.
 func (r *Reply) DropUnfinished() {
 	r.Blocks = r.Blocks[:len(r.Blocks)-r.unfinished]
@@ -182,19 +181,21 @@ var (
 	// anyFence matches the beginning of a line that may open a fence, even in a quotation.
 	anyFence  = lazyregexp.New("(?m)^ {0,3}(?:> ?)?[`~]{3,}")
 	quoteMark = lazyregexp.New("(?m)^ {0,3}> ?")
-	// turnEnd matches the markers that servers leave at the end of a reply.
+	// turnEnd matches the end markers that servers do not remove from a reply.
 	turnEnd = lazyregexp.New(`(?:\s*` + endMarkers + `)+\s*$`)
 	// innerEnd matches such a marker before the end of the last block.
 	innerEnd = lazyregexp.New(`[ \t]*` + endMarkers + `[ \t]*(\n[ \t]*(?:` + "```|~~~" + `)\s*)$`)
-	// wideCall matches an answer in wide parentheses, which has no other in it, escapedCall one that
-	// Markdown escapes. Behind a quotation mark or a parenthesis, they are a part of a text.
+	// wideCall matches an answer in wide parentheses without inner parentheses, escapedCall an
+	// answer that is escaped for Markdown. After a quotation mark or a parenthesis, they are part
+	// of a string.
 	wideCall    = lazyregexp.New(`(?m)^([^"'(（\n]*)\b(FINAL_VAR|FINAL|SUBMIT)（([^（）()\n]*)）`)
 	escapedCall = lazyregexp.New(`(?m)^([^"'(（\n]*)\bFINAL\\_VAR`)
-	// codeEnd matches the words after which some agents stop a model, boxMarks what some models
-	// write around an answer.
+	// codeEnd matches the stop sequences of some agents, boxMarks the marks that some models write
+	// around an answer.
 	codeEnd  = lazyregexp.New(`(?m)[ \t]*</?end_(?:code|action)>[ \t]*$`)
 	boxMarks = lazyregexp.New(`<\|(?:begin|end)_of_(?:box|solution)\|>|<\|(?:START|END)_RESPONSE\|>`)
-	// thought matches thoughts at the beginning of a reply in tags that are text elsewhere.
+	// thought matches thoughts at the beginning of a reply, in tags that are ordinary text
+	// elsewhere.
 	thought = lazyregexp.New(`(?is)^\s*(?:<analysis>.*?</analysis>|<reflection>.*?</reflection>)`)
 	// fencedCall matches the arguments of a tool call of DeepSeek or Hunyuan, which are in a fence.
 	fencedCall = lazyregexp.New(
@@ -204,7 +205,7 @@ var (
 const endMarkers = `(?:<\|(?:eot_id|eom_id|im_end|end|endoftext|end_of_text|return)\|>|</s>|<end_of_turn>` +
 	`|<｜end▁of▁sentence｜>|<\|END_RESPONSE\|>)`
 
-// unwrapMessage returns the text of a reply that is a message in JSON, with a text alone.
+// unwrapMessage returns the text of a reply that is a JSON message with only a text.
 func unwrapMessage(reply string) string {
 	var message struct{ Role, Content string }
 	if !strings.HasPrefix(strings.TrimSpace(reply), "{") {
@@ -225,7 +226,7 @@ func cleanReply(reply string) string {
 	reply = strings.TrimPrefix(reply, "\ufeff")
 	reply = strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
 	reply = innerEnd.ReplaceAllString(unwrapMessage(reply), "$1")
-	if strings.Contains(reply, "（") || strings.Contains(reply, `FINAL\_VAR`) { // both patterns take long
+	if strings.Contains(reply, "（") || strings.Contains(reply, `FINAL\_VAR`) { // both are slow
 		reply = wideCall.ReplaceAllString(escapedCall.ReplaceAllString(reply, "${1}FINAL_VAR"), "$1$2($3)")
 	}
 	reply = thought.ReplaceAllString(turnEnd.ReplaceAllString(reply, ""), "")
@@ -237,10 +238,10 @@ func cleanReply(reply string) string {
 	return fenceMargin.ReplaceAllStringFunc(reply, plainQuotes.Replace)
 }
 
-// ExtractScript finds the single Python script of a reply, in the form of the Recursive
-// Reflector. Layers are those of [Extract], but an answer in text is ordinary code, and only the
-// first of several blocks counts. A first block that begins with "# BATCH" includes the others.
-// In a truncated reply, only code with its end counts.
+// ExtractScript finds the single Python script of a reply, in the form of the Recursive Reflector.
+// It looks for the same parts as [Extract], but an answer in text is ordinary code, and only the
+// first of several blocks is used. A first block that begins with "# BATCH" includes the others. In
+// a truncated reply, only code with an end is used.
 func ExtractScript(reply string, isCut bool) (source string, ok bool) {
 	found, outside := findFences(cleanReply(reply))
 	var blocks []loopsession.Block
@@ -276,7 +277,7 @@ func joinScript(blocks []loopsession.Block) string {
 	return strings.Join(sources, "\n\n")
 }
 
-// pythonSigns matches signs of Python, at the start of a line or within it.
+// pythonSigns matches signs of Python, at the start of a line or later in it.
 var pythonSigns = lazyregexp.New(
 	`(?m)^[ \t]*(import |from \w[\w.]* import |def \w|async def |class \w|for .+ in .+:|` +
 		`while .+:|if .+:|` +
@@ -286,8 +287,8 @@ var pythonSigns = lazyregexp.New(
 		`^[A-Za-z_][\w.\[\]'", ]*[ \t]*[-+*/%|&]?=[^=]|\bcontext(_\d+)?\b[.\[]`,
 )
 
-// looksLikePython reports whether text shows a sign of Python. It distinguishes code from prose
-// and data; the parser decides whether it is Python.
+// looksLikePython reports whether text shows a sign of Python. It distinguishes code from prose and
+// data; only the parser decides whether code is Python.
 func looksLikePython(text string) bool { return pythonSigns.MatchString(text) }
 
 // findIndented returns the first indented block that looks like Python, without its common
@@ -378,7 +379,7 @@ func findBare(reply, outside string) []string {
 	return bare
 }
 
-// cutLines returns the lines of a text from the first to the last of some kind, without the
+// cutLines returns the lines of text from the first to the last of some kind, without the
 // indentation of the first, or "" if there are none.
 func cutLines(text string, isKind func(string) bool) string {
 	lines := strings.Split(text, "\n")

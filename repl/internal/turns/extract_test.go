@@ -89,7 +89,7 @@ func TestExtractReadsEveryLayer(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := Extract(c.reply)
 			if c.final == "*" {
-				return // either reading will do; it must end
+				return // either reading is acceptable, but it must end
 			}
 			if len(r.Blocks) != len(c.sources) {
 				t.Fatalf("blocks %+v, want %q", r.Blocks, c.sources)
@@ -134,7 +134,7 @@ func TestGoFencesAreRecognised(t *testing.T) {
 	}
 }
 
-// TestCodeExtractionTable looks at each layer, and at batches.
+// TestCodeExtractionTable checks each layer and batches.
 //
 // Source 000, repl/internal/turns/extract.go: Three-layer fallback chain: fenced, indented,
 // FINAL.
@@ -202,8 +202,8 @@ func TestAFloodOfBlocksIsBounded(t *testing.T) {
 	Extract(strings.Repeat("```\n~~~\n", 20_000))
 }
 
-// TestAFloodOfFencesIsReadOnce: each input opens nested blocks, so a naive reader would search
-// the whole rest for the end of each.
+// TestAFloodOfFencesIsReadOnce checks inputs that open nested blocks, for which a naive reader
+// would search the whole rest for the end of each.
 func TestAFloodOfFencesIsReadOnce(t *testing.T) {
 	skip.UnderRace(t)
 	for part, size := range map[string]int{

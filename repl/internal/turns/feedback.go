@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// FeedbackOptions bound what a model sees of a turn.
+// FeedbackOptions bound the part of a turn that a model sees.
 type FeedbackOptions struct {
 	// Cap bounds the characters of output and tracebacks.
 	Cap int
@@ -41,7 +41,7 @@ func JoinOutput(ran []ledger.Snippet) string {
 	return strings.ToValidUTF8(out.String(), "\uFFFD")
 }
 
-// writeFeedback writes the message that reports the outcome of its code to a model.
+// writeFeedback writes the message that reports the outcome of a model's code.
 func writeFeedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string {
 	var b strings.Builder
 	end := ""
@@ -118,11 +118,11 @@ func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 	}
 }
 
-// minShown is the minimum shown of each stream of failed code once the cap is used up, in
-// characters: the reason of a failure must not vanish behind a flood of output.
+// minShown is the minimum part of each stream of failed code that is shown once the cap is used up,
+// in characters, so that a flood of output does not hide the reason for a failure.
 const minShown = 1_000
 
-// describeCircumstances writes what else happened in the session.
+// describeCircumstances describes other events in the session.
 func describeCircumstances(b *strings.Builder, r *ledger.Snippet) {
 	switch r.Status {
 	case tiers.StatusLimit:
@@ -180,7 +180,7 @@ func joinNames(list []string) string {
 	return text
 }
 
-// fence returns a line that a text does not contain, to delimit it: printed text must not pass
+// fence returns a line that text does not contain, to delimit it, so that printed text cannot pass
 // for a line of this program.
 func fence(text string) string {
 	line := "```"
@@ -190,11 +190,11 @@ func fence(text string) string {
 	return line
 }
 
-// plainName matches a name that Python code can write.
+// plainName matches a name that is valid in Python code.
 var plainName = lazyregexp.New(`^[\pL_][\pL\pN\pM_]*$`)
 
-// showName returns a name in the namespace, quoted if code could not have written it: code can
-// put any text into globals().
+// showName returns a name in the namespace, quoted if it is not valid in code, because code can put
+// any string into globals().
 func showName(name string) string {
 	if plainName.MatchString(name) {
 		return name
@@ -202,7 +202,7 @@ func showName(name string) string {
 	return strconv.Quote(name)
 }
 
-// onOneLine returns text from the guest without line ends and control characters.
+// onOneLine returns text from the guest with line ends and control characters escaped.
 func onOneLine(text string) string {
 	quoted := strconv.Quote(text)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)

@@ -17,14 +17,14 @@ type piece struct {
 	block loopsession.Block
 	// begin and end are its range in the text outside of the fences.
 	begin, end int
-	// isOpen reports that its end is missing, isOutside that no fence surrounds it.
+	// isOpen reports that the end of the piece is missing, isOutside that no fence surrounds it.
 	isOpen, isOutside bool
-	// isUnknown reports that it cannot run: it is of another language or calls another tool.
+	// isUnknown reports that the piece cannot run, because of its language or its tool.
 	isUnknown      bool
 	language, tool string
-	// answer is an answer in text that takes the place of a call.
+	// answer is an answer in text that replaces a call.
 	answer string
-	// isNameless reports that the piece is an object with code that names no tool.
+	// isNameless reports that the piece is an object with code but without a tool's name.
 	isNameless bool
 }
 
@@ -68,8 +68,8 @@ func findFences(reply string) (found []piece, outside string) {
 	return found, text.String()
 }
 
-// findFencedCalls returns the calls that are the whole content of a fence. In a fence of Python,
-// an object without the name of a tool is a value.
+// findFencedCalls returns the calls that are the whole content of a fence. In a Python fence, an
+// object without the name of a tool is a value.
 func findFencedCalls(info, source string) []piece {
 	name := word(info)
 	_, runs := languageOf(name)
@@ -112,7 +112,7 @@ func readFence(
 		if isPython(opening.info) {
 			if stop := findStop(lines, marks, i, steps); stop > 0 {
 				source = strings.Join(cutIndent(lines[i+1:stop], opening.indent), "\n")
-				if reopens(marks[stop]) { // glued marks may close the one and open the other
+				if reopens(marks[stop]) { // joined marks may close one block and open the next
 					reopened := *marks[stop]
 					reopened.marks = reopened.marks[:3]
 					marks[stop] = &reopened
@@ -141,7 +141,7 @@ func readFence(
 	return end, opening.source + source, isOpen
 }
 
-// isPython reports whether what follows the marks of a fence names Python.
+// isPython reports whether the text after the marks of a fence names Python.
 func isPython(info string) bool {
 	language, runs := languageOf(word(info))
 	return runs && language == tiers.Python
@@ -154,8 +154,8 @@ func reopens(m *mark) bool { return m != nil && m.info != "" && isPython(m.info)
 var stopLine = lazyregexp.New("^[ \t]*(?:``?|</(?:repl|code|python)>)[ \t]*$")
 
 // findStop returns the line that ends the block of Python opened at line i in place of a fence, or
-// -1: another block opens, a tag closes, a sentence follows the marks, or they are of another kind.
-// Such a line is not Python, except in a text. It passes over a fence in a text for the next one.
+// -1: another block opens, a tag closes, a sentence follows the marks, or the marks differ. Such a
+// line is not Python, except in a string. A fence in a string is skipped.
 func findStop(lines []string, marks []*mark, i int, steps *int) int {
 	other, tries, isBehind := -1, 0, false
 	for j := i + 1; j < len(lines) && *steps > 0 && tries < maxTries; j++ {
@@ -189,7 +189,7 @@ func findStop(lines []string, marks []*mark, i int, steps *int) int {
 	return other
 }
 
-// isInText reports whether code ends inside a text of several lines.
+// isInText reports whether code ends inside a multi-line string.
 func isInText(source string) bool {
 	for at := 0; at < len(source); at++ {
 		switch source[at] {
@@ -209,7 +209,8 @@ func isInText(source string) bool {
 // prose matches a sentence.
 var prose = lazyregexp.New(`^[A-Z][\pL'’,-]*(?: [\pL\d'’"“”(),;:.%$-]+){2,}[.!?:]$`)
 
-// countProse counts the lines of text at the end of open code, with the blank line before them.
+// countProse counts the lines of prose at the end of unclosed code, with the blank line before
+// them.
 func countProse(lines []string) int {
 	n := 0
 	for i, line := range slices.Backward(lines) {
@@ -228,8 +229,8 @@ func countProse(lines []string) int {
 	return 0
 }
 
-// unwrapFence returns what the only fence inside a fence without a language names and contains.
-// Models put a whole block into another one.
+// unwrapFence returns the info and the source of the only fence inside a fence without a language.
+// Some models put a whole block into another one.
 func unwrapFence(info, source string) (innerInfo, innerSource string) {
 	lines := strings.Split(strings.TrimSpace(source), "\n")
 	first, last := markOf(lines[0]), markOf(lines[len(lines)-1])
@@ -242,7 +243,7 @@ func unwrapFence(info, source string) (innerInfo, innerSource string) {
 	return first.info, strings.Join(lines[1:len(lines)-1], "\n")
 }
 
-// cutIndent removes the indentation of a fence from the lines that share it.
+// cutIndent removes the indentation of a fence from its lines, as far as they have it.
 func cutIndent(lines []string, indent int) []string {
 	cut := make([]string, len(lines))
 	for i, line := range lines {
@@ -266,7 +267,7 @@ type mark struct {
 // open a block only if they name a language that runs.
 const maxIndent = 3
 
-// marksOf returns the marks of lines, nil for lines without one.
+// marksOf returns the mark of each line, nil for lines without one.
 func marksOf(lines []string) []*mark {
 	all := make([]*mark, len(lines))
 	for i, line := range lines {
@@ -275,8 +276,8 @@ func marksOf(lines []string) []*mark {
 	return all
 }
 
-// markOf returns the mark of a line: at most three spaces, at least three backticks or tildes,
-// and no backtick after them.
+// markOf returns the mark of a line, which has at most three spaces, at least three backticks or
+// tildes, and no backtick after them.
 func markOf(line string) *mark {
 	marks := strings.TrimLeft(line, " ")
 	indent := len(line) - len(marks)
@@ -335,7 +336,7 @@ func openingOf(line string, plain *mark) (before string, opening *mark) {
 	return m[1], &mark{marks: m[2], info: m[3], indent: indent}
 }
 
-// attributes follow the language of a fence: title="count.py" linenums=1.
+// attributes matches the attributes after the language of a fence: title="count.py" linenums=1.
 var attributes = lazyregexp.New(`^(\w+=("[^"]*"|'[^']*'|\S+)\s*)+$`)
 
 // withCode moves code that follows the language of a fence into the block.
@@ -350,15 +351,14 @@ func withCode(m *mark) *mark {
 	return &moved
 }
 
-// maxSteps is how many lines of a reply are examined to find the ends of nested blocks. After
-// that, the next mark that may end a block ends it: a flood of blocks must not take quadratic
-// time.
+// maxSteps is how many lines of a reply are examined to find the ends of nested blocks. After that,
+// a block ends at the next possible mark, so that a flood of blocks does not take quadratic time.
 const maxSteps = 100_000
 
-// findClosing returns the line that closes the fence opened at line i, or len(lines) if none
-// does: the reply was truncated there, or a stop sequence removed it. Code may contain text with
-// fences in it; an inner fence that names its language is closed first, unless that leaves the
-// outer one open.
+// findClosing returns the line that closes the fence opened at line i, or len(lines) if none does,
+// because the reply was truncated or a stop sequence removed the line. Code may contain text with
+// fences in it; an inner fence that names its language is closed first, unless this leaves the
+// outer fence open.
 func findClosing(lines []*mark, i int, steps *int) int {
 	depth, plain := 0, len(lines)
 	for j := i + 1; j < len(lines); j++ {
@@ -372,7 +372,7 @@ func findClosing(lines []*mark, i int, steps *int) int {
 
 		if m.info != "" {
 			if _, runs := languageOf(word(m.info)); runs && plain < len(lines) {
-				break // another block begins: the inner line was not a fence
+				break // another block begins, so the inner line was not a fence
 			}
 			depth++
 			continue
@@ -388,8 +388,8 @@ func findClosing(lines []*mark, i int, steps *int) int {
 	return plain
 }
 
-// findIndentedClosing is findClosing for marks that are indented further: the closing marks are,
-// too.
+// findIndentedClosing is like findClosing, but for marks with a larger indentation, which the
+// closing marks share.
 func findIndentedClosing(lines []string, i int, opening *mark, steps *int) int {
 	for j := i + 1; j < len(lines) && *steps > 0; j++ {
 		*steps--
@@ -401,7 +401,7 @@ func findIndentedClosing(lines []string, i int, opening *mark, steps *int) int {
 	return len(lines)
 }
 
-// word returns the language that a fence names.
+// word returns the language in the info of a fence.
 func word(info string) string {
 	fields := strings.FieldsFunc(info, func(r rune) bool { return strings.ContainsRune(" \t,{}:=", r) })
 	if len(fields) == 0 {
@@ -410,7 +410,7 @@ func word(info string) string {
 	return strings.ToLower(strings.TrimPrefix(fields[0], "."))
 }
 
-// blockOf returns the code of a block, or false if it cannot run here. Then other is the
+// blockOf returns the code of a block, or false if it cannot run here. In that case, other is the
 // language of the code, or "" for data.
 func blockOf(info, source string) (block loopsession.Block, ok bool, other string) {
 	if strings.TrimSpace(source) == "" {
@@ -446,5 +446,5 @@ func blockOf(info, source string) (block loopsession.Block, ok bool, other strin
 	return loopsession.Block{Language: language, Source: source}, known, other
 }
 
-// clipWord returns a name from a model for display to it, on one line and bounded.
+// clipWord returns a name that a model wrote, shortened and on one line, for display to the model.
 func clipWord(name string) string { return onOneLine(name[:min(len(name), 40)]) }

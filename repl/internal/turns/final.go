@@ -22,7 +22,7 @@ type textFinal struct {
 
 	begin, end int  // its position in the text
 	isInline   bool // words precede it on its line
-	isVague    bool // nothing marks it as the answer, or it is quoted
+	isVague    bool // it is not marked as the answer, or is quoted
 }
 
 // String returns the call as the model wrote it, shortened.
@@ -37,10 +37,10 @@ func (f *textFinal) String() string {
 var (
 	// anyFinal matches a call anywhere in a reply.
 	anyFinal = lazyregexp.New("\\b(FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
-	// answerStart is anyFinal, also with a space before the parenthesis.
+	// answerStart is like anyFinal, but allows a space before the parenthesis.
 	answerStart = lazyregexp.New("\\b(FINAL_VAR|FINAL|SUBMIT)(?:[*_`]{0,3}| )\\(")
-	// partOfFinal also matches a call inside a word: a text with such a call is program text,
-	// not an answer.
+	// partOfFinal also matches a call inside a word. Text with such a call is program text, not an
+	// answer.
 	partOfFinal = lazyregexp.New("(?:FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
 	// beforeFinal matches what may precede an answer on its line: a list or quotation mark, a
 	// short label ("Answer:"), a tag, and marks of emphasis. Text indented like code is code.
@@ -51,19 +51,20 @@ var (
 		`(?i)\b(will|would|going to|then|when|once|if|until|should|could|can|may|must|need|not|never|` +
 			`before|later|next|call|calling|use|using|like|example|such as|e\.g|format)\b|'ll\b|n't\b`,
 	)
-	// assertion matches the words before an answer inside a sentence that gives it.
+	// assertion matches the words before an answer in a sentence that states the answer.
 	assertion = lazyregexp.New(
 		`(?i)\b(is|are|answer|result|total|therefore|thus|hence|so|gives?|yields?|equals?)\b|[:=→]\s*$`)
 	// report matches words that attribute the answer after them to someone else.
 	report = lazyregexp.New(
 		`(?i)\b(?:says?|said|saying|prints?|printed|wrote|writes?|written|reads|shows|showed|shown|` +
 			`contains?|contained|quotes?|quoted|logs|logged)\b[^\pL\pN.!?]*$`)
-	// condition matches words on the line before an answer that is not given yet.
+	// condition matches words, before an answer on its line, that mean that the answer is not given
+	// yet.
 	condition = lazyregexp.New(
 		`(?i)\b(?:once|until|if|unless|later|formats?|examples?|templates?|such as|would|should)\b`)
 )
 
-// maxTries bounds how many places in one reply are tried: a flood of them must not take
+// maxTries bounds how many places in one reply are tried, so that a flood of them does not take
 // quadratic time.
 const maxTries = 20
 
@@ -78,9 +79,10 @@ func IsPutOff(reply string) bool {
 // textReading is the result of reading the text of a reply outside of its code.
 type textReading struct {
 	final *textFinal
-	// notes explain why answers in the text do not count.
+	// notes explain why answers in the text were ignored.
 	notes []string
-	// unread are the lines from the first to the last that look like code; empty if none do.
+	// unread holds the lines from the first to the last that look like code; empty if there are
+	// none.
 	unread string
 	// after is the text after the answer, or after the last line of code.
 	after string
@@ -120,14 +122,14 @@ func readText(text string) (r textReading) {
 	return r
 }
 
-// findFinals returns the answers in a text in order, without those that are only mentioned, and
-// notes about those that cannot be read.
+// findFinals returns the answers in text in order, except those that are only mentioned, and notes
+// about those that cannot be read.
 func findFinals(text string) (finals []*textFinal, notes []string) {
 	places := answerStart.FindAllStringSubmatchIndex(text, -1)
 	places = places[max(0, len(places)-maxTries):]
 	for i, at := range places {
 		if len(finals) > 0 && at[0] < finals[len(finals)-1].end {
-			continue // it is part of the previous one
+			continue // this place is part of the previous answer
 		}
 		line := lineBefore(text, at[0])
 		f := &textFinal{Call: text[at[2]:at[3]], begin: at[0]}
@@ -173,7 +175,7 @@ func isWordRune(r rune) bool {
 
 const openQuotes = "\"'“‘„«"
 
-// isQuote reports whether a text quotes an answer: in quotation marks, after words that introduce a
+// isQuote reports whether text quotes an answer: in quotation marks, after words that introduce a
 // quotation, or in a Markdown quotation next to other words.
 func isQuote(text string, f *textFinal) bool {
 	line := lineBefore(text, f.begin)
@@ -193,7 +195,7 @@ func isQuote(text string, f *textFinal) bool {
 	})
 }
 
-// pickFinal returns the single answer among those in a text, or a note explaining why there is
+// pickFinal returns the single answer among those in the text, or a note that explains why there is
 // none.
 func pickFinal(finals []*textFinal) (picked *textFinal, note string) {
 	for _, f := range finals {
@@ -213,10 +215,10 @@ func pickFinal(finals []*textFinal) (picked *textFinal, note string) {
 	return picked, ""
 }
 
-// read reads the argument from the text after the opening parenthesis. It returns the length up
-// to the closing one, or the problem. It first counts parentheses outside of quoted strings, as
-// in code. In words, any quotes and parentheses may occur: they end at the first parenthesis
-// that ends a line and has no match.
+// read reads the argument from the text after the opening parenthesis. It returns the length up to
+// the closing parenthesis, or the problem. It first counts parentheses outside of quoted strings,
+// as in code. In words, any quotes and parentheses may occur; the words end at the first
+// parenthesis that ends a line and has no match.
 func (f *textFinal) read(text string) (length int, problem string) {
 	if end := pysyntax.Balanced(text); end >= 0 {
 		f.Argument = strings.TrimSpace(text[:end])
@@ -257,15 +259,15 @@ func (f *textFinal) read(text string) (length int, problem string) {
 	return end + 1, ""
 }
 
-// isInWords reports whether words end with a parenthesis that they do not open: the one before them is
-// a part of the answer, as in FINAL(1) Ann, 2) Eve).
+// isInWords reports whether words end with a parenthesis that they do not open, so that the
+// parenthesis before the words is part of the answer, as in FINAL(1) Ann, 2) Eve).
 func isInWords(words string) bool {
 	words, closes := strings.CutSuffix(strings.TrimRight(words, endMarks), ")")
 	isOpen := strings.Count(words, ")") < strings.Count(words, "(")
 	return closes && !isOpen && strings.ContainsFunc(words, unicode.IsLetter)
 }
 
-// unclear returns the problem of an answer that may have two ends.
+// unclear returns the problem of an answer whose end is ambiguous.
 func (f *textFinal) unclear() string {
 	return f.Call + "( in your text was not taken: it is not clear where its text ends. " +
 		`Write it in quotes: FINAL("...")`
@@ -276,21 +278,22 @@ var (
 	remark = lazyregexp.New(`^[ \t]*\([^()\n]*\)[.!;*_` + "`" + ` \t]*(?:\n|$)`)
 	// phrase matches several words with capital letters: names, in a list or with an addition.
 	phrase = lazyregexp.New(`^` + capital + `(?:(?:, |,? (?:and|or|&) |\.? )` + capital + `)*(?: \([^()"'=\[\n]*\))?$`)
-	// sign matches what has a meaning in code that no answer has: #5, ~50, N/A, 50 [1], not found, a
-	// number of a telephone, an address.
+	// sign matches answers that have an unintended meaning in code: #5, ~50, N/A, 50 [1], not
+	// found, a telephone number, an address.
 	sign = lazyregexp.New(`^(?:#\d+|~ ?\d[\d.,]*|N/A|\d[\d.,]* \[\d+(?:, ?\d+)*\]|\(\d+\) ?\d[\d -]*|` +
 		`(?i:yes|no|unknown|not (?:found|available|applicable|given|known|listed|mentioned|present|provided|` +
 		`specified|stated))|` + `[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,})$`)
-	// contraction matches the beginning of words that looks like that of a text in code.
+	// contraction matches the beginning of words that looks like the start of a string in code.
 	contraction = lazyregexp.New(`^(\pL+)['’](?:s|t|m|d|re|ve|ll)\b`)
-	// textPrefix matches the letters that may stand before a text in code.
+	// textPrefix matches the letters that may precede a string in code.
 	textPrefix = lazyregexp.New(`(?i)^(?:[rbuf]|br|rb|fr|rf)$`)
 )
 
-// capital matches a word such as Paris: variables begin with small letters.
+// capital matches a word such as Paris, because variables begin with a lower-case letter.
 const capital = `\p{Lu}[\p{Ll}'’-]+`
 
-// quoteWords puts an argument of FINAL in quotes if it is words although it resembles code.
+// quoteWords puts an argument of FINAL in quotes if it consists of words although it resembles
+// code.
 func (f *textFinal) quoteWords() {
 	if f.Call != "FINAL" {
 		return
@@ -311,7 +314,7 @@ func (f *textFinal) quoteWords() {
 	}
 }
 
-// quoteJSON returns a value as JSON on one line, with all characters as they are.
+// quoteJSON returns a value as JSON on one line, without escaping characters such as <.
 func quoteJSON(value any) string {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)
@@ -322,7 +325,8 @@ func quoteJSON(value any) string {
 	return strings.TrimSpace(out.String())
 }
 
-// endMarks may follow an answer on its line: marks of emphasis and full stops.
+// endMarks are the characters that may follow an answer on its line: marks of emphasis and full
+// stops.
 const endMarks = " \t\r*_`.;!"
 
 // maxLine bounds the words that are examined before and after an answer, in bytes.

@@ -10,7 +10,7 @@ import (
 )
 
 // languages maps the words after the marks of a fence to languages that run. A version may follow
-// them, as in python3.12.
+// the word, as in python3.12.
 var languages = map[string]tiers.Language{
 	"repl":        tiers.Python,
 	"python":      tiers.Python,
@@ -78,8 +78,8 @@ var languageSigns = []struct {
 	{"Ruby", lazyregexp.New(`(?m)^\s*puts |\.each do\b`)},
 }
 
-// guessLanguage returns the language that a text is probably written in, or "" if it shows no
-// sign of a language other than Python.
+// guessLanguage returns the language in which text is probably written, or "" if it shows no sign
+// of a language other than Python.
 func guessLanguage(text string) string {
 	for _, l := range languageSigns {
 		if l.sign.MatchString(text) {
@@ -89,12 +89,12 @@ func guessLanguage(text string) string {
 	return ""
 }
 
-// otherMeaning matches statements of other languages that mean something else in Python: n <- 5
+// otherMeaning matches statements of other languages that have another meaning in Python: n <- 5
 // compares, ++n does nothing.
 var otherMeaning = lazyregexp.New(`(?m)^[ \t]*(?:[\w.]+ *<- |(?:\+\+|--)[A-Za-z_]\w*[ \t]*;?[ \t]*$)`)
 
-// hintLanguage returns a hint for the model about the language that its code resembles if it is not
-// Python, or "" if it resembles none.
+// hintLanguage returns a hint for the model about the language of its code if the code is not
+// Python but resembles another language, or else "".
 func hintLanguage(ran *ledger.Snippet) string {
 	if ran.Language != tiers.Python || ran.Exception == nil || !isSyntax(ran.Exception.Type) {
 		return ""
@@ -105,10 +105,10 @@ func hintLanguage(ran *ledger.Snippet) string {
 	return ""
 }
 
-// onlyPython is the note to a model about the languages that run.
+// onlyPython tells a model which languages run.
 const onlyPython = "only Python (or Go) runs here."
 
-// isSyntax reports whether an exception means that a text is not Python.
+// isSyntax reports whether an exception means that code is not Python.
 func isSyntax(exception string) bool {
 	return exception == "SyntaxError" || exception == "IndentationError" || exception == "TabError"
 }
@@ -152,7 +152,7 @@ var codeLine = lazyregexp.New(`^(?:` + strings.Join([]string{
 	`(?:if|elif|else if|for|foreach|while|until|switch|match|with|try|else|do|case|except|finally)\b.*` +
 		`(?::|\{|; *(?:then|do))$`,
 	`(?:await |return |yield |raise |throw |del |assert |puts |echo )[\w"'$(\[]+[\w"'$().\[\], ]*;?$`,
-	// print of Python 2
+	// the print statement of Python 2
 	`print +["'\w][\w"'., %()]*$`,
 	// f(x), console.log(x), println!(x)
 	`[A-Za-z_$][\w.$]*!?\(.*`,
@@ -163,8 +163,7 @@ var codeLine = lazyregexp.New(`^(?:` + strings.Join([]string{
 	`.*(?:[=()\[\]{}$].*;|\)\s*\{|=>\s*\{?)$`,
 }, `|`) + `)`)
 
-// lineMarks matches the decoration of a line of code in a list, in a quotation, in backticks or
-// in bold.
+// lineMarks matches a line of code with list or quotation marks.
 var lineMarks = lazyregexp.New("^(?:[ \t]*(?:>[ \t]?)+)?(?:[ \t]*(?:[-*+]|\\d{1,3}[.)])[ \t])?(.*)$")
 
 // plainQuotes replaces characters that editors insert into code.
@@ -186,8 +185,7 @@ func bareLine(line string) string {
 	return line
 }
 
-// bareText returns a text with bareLine applied to each line, or the code of an interactive
-// session.
+// bareText returns text with bareLine applied to each line, or the code of an interactive session.
 func bareText(text string) string {
 	if session.MatchString(text) {
 		return dropPrompts(plainQuotes.Replace(text))
@@ -222,10 +220,10 @@ func isCodeLine(line string) bool {
 	return len(line) < maxLine && !anyFinal.MatchString(line) && codeLine.MatchString(line)
 }
 
-// mayBeCode reports whether a line of text looks like code, an answer included.
+// mayBeCode reports whether a line of text looks like code, including an answer.
 func mayBeCode(line string) bool { return looksLikePython(line) || isCodeLine(line) }
 
-// behindCode returns the lines of a text after the last one that looks like code.
+// behindCode returns the lines of text after the last one that looks like code.
 func behindCode(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	for i, line := range slices.Backward(lines) {
@@ -237,14 +235,14 @@ func behindCode(text string) string {
 }
 
 var (
-	// assignment matches the setting of a variable, also inside a sentence.
+	// assignment matches the assignment of a variable, even inside a sentence.
 	assignment = lazyregexp.New("\\b([A-Za-z_]\\w*)(?:`?\\s*(?:\\[[^\\]\n]*\\]|\\.\\w+)*\\s*" +
 		"(?:[-+*/%|&^:]?=(?:[^=]|$)|<-)|\\+\\+|--)|(?:\\+\\+|--)([A-Za-z_]\\w*)")
 	anyName = lazyregexp.New(`[A-Za-z_]\w*`)
 )
 
-// findClaim returns the first name in an answer that the surrounding words claim to set, or "":
-// words change no variable.
+// findClaim returns the first name in an answer that the surrounding words claim to set, or "",
+// because words change no variable.
 func findClaim(words string, f *textFinal) string {
 	names := map[string]bool{}
 	for _, name := range anyName.FindAllString(f.Argument, -1) {

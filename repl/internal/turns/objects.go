@@ -9,13 +9,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// objectStart matches the beginning of a line with a call that has no marks, up to its object or
-// function.
+// objectStart matches the beginning of a line with an unmarked call, up to its object or function.
 var objectStart = lazyregexp.New(`(?m)^[ \t]*(?:Action:[ \t]*([\w.]+)[ \t]*\n[ \t]*Action Input:[ \t]*|Action:[ \t]*|` +
 	`functools)?(?:[\[{]|(?:[a-z_]+\.)?[A-Za-z_][\w.]*\(\s*(?:\w+\s*=\s*)?["'])`)
 
-// findObjects returns the calls in a text that have no marks: objects of JSON with code, and
-// calls of the REPL as a function. Such a call ends its line.
+// findObjects returns the unmarked calls in text: JSON objects with code, and calls of the REPL as
+// a function. Such a call must end its line.
 func findObjects(text string) (found []piece) {
 	if len(text) > maxBare {
 		return nil
@@ -53,14 +52,14 @@ func findObjects(text string) (found []piece) {
 	return found
 }
 
-// lastLine returns the last line of a text that is not blank.
+// lastLine returns the last nonblank line of text.
 func lastLine(text string) string {
 	text = strings.TrimRight(text, " \t\n")
 	return lineBefore(text, len(text))
 }
 
-// readBare reads the calls at the beginning of a text that have no marks, and their length. An
-// object must have no other meaning.
+// readBare reads the unmarked calls at the beginning of text, and returns their length. An object
+// must have no other meaning.
 func readBare(tool, text string) (all []call, length int) {
 	if name, source, length, ok := readFunction(text); ok {
 		return []call{{tool: name, source: source}}, length
@@ -79,11 +78,11 @@ func readBare(tool, text string) (all []call, length int) {
 	return readValue(tool, value), int(decoder.InputOffset())
 }
 
-// beside are the members that an object may have in addition to a call or to the code of a reply.
+// beside holds the members that an object may have in addition to a call or code.
 var beside = strings.Fields("thought thoughts thinking reasoning explanation plan comment description language lang " +
 	"id type call_id tool_call_id index")
 
-// isCall reports whether a value is a call, or a list of them, and nothing else.
+// isCall reports whether a value is a call or a list of calls, and nothing else.
 func isCall(tool string, value any) bool {
 	if list, ok := value.([]any); ok {
 		return len(list) > 0 && !slices.ContainsFunc(list, func(item any) bool {
@@ -138,7 +137,7 @@ func hasCode(in map[string]any) bool {
 	return slices.ContainsFunc(codeKeys, func(key string) bool { return in[key] != nil })
 }
 
-// isMessage reports whether an object is a message that calls tools, without other text.
+// isMessage reports whether an object is a message that only calls tools, without text.
 func isMessage(in map[string]any) bool {
 	for key := range in {
 		if !slices.Contains(strings.Fields("role content tool_calls function_call tool_call"), key) {

@@ -8,21 +8,21 @@ import (
 
 // step is a statement of code, or the first line of a block.
 type step struct {
-	begin, end int    // its range in the code
-	code       string // without texts and comments
+	begin, end int    // the range of the step in the code
+	code       string // without strings and comments
 	word       string // the keyword of a block, an import or a return, or ""
 	indent     int
 	isBlock    bool
-	parent     int // the block that it is in, or -1
+	parent     int // the block that contains it, or -1
 	before     int // the block that it continues, such as if before else, or -1
-	scope      int // the function or class that it is in, or -1
+	scope      int // the function or class that contains it, or -1
 
-	names, parameters []string // what it sets, and what a function takes
+	names, parameters []string // the names that it sets, and a function's parameters
 	uses              []string
-	isChange          bool // it changes what it sets, as in n += 1
+	isChange          bool // it changes the names that it sets, as in n += 1
 	isItem            bool // it sets an item or an attribute, maybe of a variable outside of its function
-	isPlain           bool // it sets a number or a text, which no other statement can change
-	isForeign         bool // it imports a module that may read something
+	isPlain           bool // it sets a number or a string, which no other statement can change
+	isForeign         bool // it imports a module that may read data
 }
 
 // key is a name in a scope.
@@ -31,10 +31,11 @@ type key struct {
 	name  string
 }
 
-// byFunctions is the scope of what functions set outside of themselves: their calls may be anywhere.
+// byFunctions is the scope of names that functions set outside of themselves, because their calls
+// may be anywhere.
 const byFunctions = -2
 
-// program is code in steps.
+// program is code, split into steps.
 type program struct {
 	source   string
 	steps    []step
@@ -46,27 +47,27 @@ type program struct {
 	acted    map[string]bool // the names whose changes were visited
 	called   map[string]bool // the functions whose calls were visited
 	queued   map[key]int     // the first of the visited steps that set a name
-	left     int             // how much of the code's own words is still looked for
+	left     int             // the remaining statements and values to look for
 	outside  bool            // the visited steps depend on more than the code
 }
 
 var (
 	blockWord = lazyregexp.New(`^(?:async\s+)?(if|elif|else|for|while|with|try|except|finally|def|class|match|case)\b`)
 	otherWord = lazyregexp.New(`^(import|from|return|yield|global|nonlocal|del)\b`)
-	// answerCall matches a call that answers.
+	// answerCall matches a call that gives an answer.
 	answerCall = lazyregexp.New(`\b(?:FINAL|FINAL_VAR|SUBMIT|final_answer)\(`)
-	// loopNames matches the names of a comprehension, lambdaNames those of a function without a name.
+	// loopNames matches the names of a comprehension, lambdaNames those of a lambda.
 	loopNames   = lazyregexp.New(`\bfor\s+([^()\[\]{}]+?)\s+in\b`)
 	lambdaNames = lazyregexp.New(`\blambda\b([^:]*):`)
 	walrusName  = lazyregexp.New(`([\pL_][\pL\d_]*)\s*:=`)
 	asNames     = lazyregexp.New(`\bas\s+\(?([\pL_][\pL\d_, ]*)`)
 	// functionHead matches the beginning of a function, up to its parameters.
 	functionHead = lazyregexp.New(`^(?:async\s+)?def\s+([\pL_][\pL\d_]*)\s*\(`)
-	// globalIndex matches another form of the name of a variable.
+	// globalIndex matches a variable that is accessed through globals() or locals().
 	globalIndex = lazyregexp.New(`\b(?:globals|locals)\(\)\[\s*["'](\w+)["']\s*\]`)
-	// runsText matches a call whose text is code.
+	// runsText matches a call that runs a string as code.
 	runsText = lazyregexp.New(`\b(?:eval|exec)\(`)
-	// pureModule matches the modules that read nothing.
+	// pureModule matches the modules that read no data.
 	pureModule = lazyregexp.New(`^(?:abc|asyncio|base64|binascii|codecs|collections|contextlib|copy|dataclasses|` +
 		`decimal|enum|fractions|functools|heapq|html|itertools|json|math|operator|re|statistics|string|textwrap|` +
 		`types|typing|unicodedata|zlib)$`)
@@ -100,7 +101,8 @@ func parseProgram(source string) *program {
 	return p
 }
 
-// endOfLine returns the end of the line of code at some place, with the lines that continue it.
+// endOfLine returns the end of the line of code at a position, including the lines that continue
+// it.
 func endOfLine(code string, at int) int {
 	depth := 0
 	for ; at < len(code); at++ {
@@ -120,7 +122,7 @@ func endOfLine(code string, at int) int {
 	return len(code)
 }
 
-// findTop returns the first place of a byte that no bracket surrounds, or -1.
+// findTop returns the first position of a byte outside of brackets, or -1.
 func findTop(code string, char byte) int {
 	depth := 0
 	for at := range len(code) {
@@ -136,8 +138,8 @@ func findTop(code string, char byte) int {
 	return -1
 }
 
-// addLine adds the steps on a line. Only the first of them may be a block: then the depth of blocks is
-// bounded by the indentation.
+// addLine adds the steps on a line. Only the first step may be a block, so the indentation bounds
+// the depth of blocks.
 func (p *program) addLine(code string, begin, end, indent int) {
 	for isFirst := true; begin < end; isFirst = false {
 		text := code[begin:end]
@@ -160,7 +162,7 @@ func (p *program) addLine(code string, begin, end, indent int) {
 			p.place(s)
 		}
 		if s.isBlock {
-			indent++ // of the rest of the line
+			indent++ // for the rest of the line
 		}
 		begin = s.end + 1
 		for begin < end && (code[begin] == ' ' || code[begin] == '\t') {
@@ -198,8 +200,8 @@ func (p *program) place(s step) {
 
 func (s *step) isScope() bool { return s.word == "def" || s.word == "class" }
 
-// isAct reports whether a step may change a value that it names: it sets nothing, and neither prints
-// nor answers.
+// isAct reports whether a step may change a value that it names: it sets no name, prints nothing
+// and gives no answer.
 func (s *step) isAct() bool {
 	return s.word == "" && len(s.names) == 0 && !strings.HasPrefix(s.code, "print(") && !answerCall.MatchString(s.code)
 }
@@ -244,7 +246,7 @@ func (s *step) read(source string) {
 	}
 }
 
-// readUses finds the names that an expression uses, and those that it sets.
+// readUses finds the names that an expression uses and those that it sets.
 func (s *step) readUses(code string) {
 	local := map[string]bool{}
 	for _, names := range []*lazyregexp.Regexp{loopNames, lambdaNames} {
@@ -295,7 +297,7 @@ func (s *step) readTargets(code string) (rest string) {
 	return code
 }
 
-// splitNames returns the parts of a target that are set, without the brackets around them all.
+// splitNames returns the parts of a target that are set, without the outer brackets.
 func splitNames(target string) []string {
 	target = strings.TrimSpace(target)
 	if strings.HasPrefix(target, "(") || strings.HasPrefix(target, "[") {
@@ -350,7 +352,7 @@ func (s *step) readImport() {
 	}
 }
 
-// namesOf returns the names in code without texts that are not members of something.
+// namesOf returns the names in code without strings, except the names of members.
 func namesOf(code string) (names []string) {
 	for _, at := range statedName.FindAllStringIndex(code, -1) {
 		name := code[at[0]:at[1]]
@@ -361,11 +363,11 @@ func namesOf(code string) (names []string) {
 	return names
 }
 
-// grammar are the keywords of Python.
+// grammar holds the keywords of Python.
 var grammar = setOf(`and as assert async await break case class continue def del elif else except finally for
 	from global if import in is lambda match nonlocal not or pass raise return try while with yield _`)
 
-// setOf returns the words of a text.
+// setOf returns the set of the words in a string.
 func setOf(words string) map[string]bool {
 	set := map[string]bool{}
 	for _, word := range strings.Fields(words) {
@@ -374,7 +376,7 @@ func setOf(words string) map[string]bool {
 	return set
 }
 
-// index notes where a step sets and mentions names.
+// index records the names that a step sets and mentions.
 func (p *program) index(i int) {
 	s := &p.steps[i]
 	scope := s.scope

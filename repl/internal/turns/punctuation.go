@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 )
 
-// widePunctuation maps punctuation of Chinese and Japanese, and spaces that editors insert, to
-// those of code.
+// widePunctuation maps Chinese and Japanese punctuation, and spaces that editors insert, to the
+// characters of code.
 var widePunctuation = map[string]string{
 	"（": "(", "）": ")", "［": "[", "］": "]", "｛": "{", "｝": "}", "【": "[", "】": "]",
 	"，": ",", "、": ",", "：": ":", "；": ";", "．": ".", "＝": "=", "＋": "+", "－": "-", "＊": "*", "％": "%",
@@ -20,33 +20,33 @@ var widePunctuation = map[string]string{
 }
 
 // curlyQuotes maps quotes that editors insert to the quotes of code, with the characters that end a
-// text in such quotes.
+// string in such quotes.
 var curlyQuotes = map[string]struct{ plain, end string }{
 	"“": {`"`, "”"}, "”": {`"`, "”"}, "‘": {"'", "’"}, "’": {"'", "’"}, "＂": {`"`, "＂"}, "＇": {"'", "＇"},
 }
 
 var (
-	// magic matches the lines of notebooks before the code of a cell.
+	// magic matches the lines with notebook commands before the code of a cell.
 	magic = lazyregexp.New(`^(?:\s*%%(?:i?python3?|repl|time|capture)\b[^\n]*\n)+`)
 	// numberedLine matches a line with its number.
 	numberedLine = lazyregexp.New(`^[ \t]*(\d+)(?:[:.|)] ?| |$)(.*)$`)
-	// goesOn matches what may follow a number in code.
+	// goesOn matches the text that may follow a number in code.
 	goesOn = lazyregexp.New(`(?m)^(?:[-+*/%<>=&|.,:;!]|(?:in|is|and|or|not|else)\b|if\b.*\belse\b)`)
-	// entity matches a character as HTML writes it.
+	// entity matches a character entity of HTML.
 	entity   = lazyregexp.New(`&(?:lt|gt|amp|quot);`)
 	entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&quot;", `"`, "&#39;", "'", "&#x27;", "'")
-	// quotes have a mark of a comment in them.
+	// quotes replaces the entities that contain #, which begins a comment.
 	quotes = strings.NewReplacer("&#39;", "&quot;", "&#x27;", "&quot;")
-	// element matches an element around all of the code.
+	// element matches an element around the whole code.
 	element = lazyregexp.New(`(?s)^\s*(?:<(?:code|python|repl)>\s*\n(.*?)(?:\n\s*</(?:code|python|repl)>)?|` +
 		`<!\[CDATA\[\n?(.*)\]\]>)\s*$`)
-	// dateAnswer matches an answer that code would calculate, although it is a date or an estimate.
+	// dateAnswer matches an answer that is a date or an estimate, although code would calculate it.
 	dateAnswer = lazyregexp.New(`\b(FINAL|SUBMIT|final_answer)\([ \t]*` +
 		`(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|~ ?\d[\d.,]*)[ \t]*\)`)
 )
 
-// plainSource returns code without what belongs to its display: the magic of notebooks, line
-// numbers, a common indentation, entities of HTML and odd punctuation. Code with it is not Python.
+// plainSource returns code without elements of its display: notebook commands, line numbers, a
+// common indentation, HTML entities and odd punctuation. Code with these is not Python.
 func plainSource(source string) string {
 	source = element.ReplaceAllString(source, "$1$2")
 	source = magic.ReplaceAllString(plainPunctuation(source), "")
@@ -58,7 +58,7 @@ func plainSource(source string) string {
 	return quoteDates(source)
 }
 
-// quoteDates puts an answer in quotes that is a date although Python would calculate it.
+// quoteDates puts an answer in quotes if it is a date that Python would calculate.
 func quoteDates(source string) string {
 	if !dateAnswer.MatchString(source) {
 		return source
@@ -72,7 +72,7 @@ func quoteDates(source string) string {
 	return out.String() + source[at:]
 }
 
-// dropNumbers returns code without the numbers of its lines.
+// dropNumbers returns code without line numbers.
 func dropNumbers(source string) string {
 	lines := strings.Split(strings.Trim(source, "\n"), "\n")
 	for i, line := range lines {
@@ -91,7 +91,7 @@ func dropNumbers(source string) string {
 	return rest
 }
 
-// dropIndent returns code without the indentation of all its lines.
+// dropIndent returns code without the common indentation of its lines.
 func dropIndent(source string) string {
 	lines, common := strings.Split(source, "\n"), ""
 	for i, line := range lines {
@@ -120,8 +120,8 @@ func dropIndent(source string) string {
 	return strings.Join(lines, "\n")
 }
 
-// plainPunctuation replaces punctuation that Python does not know, outside of texts and comments.
-// Code with it has no other meaning.
+// plainPunctuation replaces punctuation that is invalid in Python, outside of strings and comments.
+// Code with such punctuation has no other meaning.
 func plainPunctuation(source string) string {
 	if !hasOddPunctuation(source) {
 		return source
@@ -136,7 +136,7 @@ func plainPunctuation(source string) string {
 		case isCurly:
 			end := strings.Index(source[at+size:], quote.end)
 			if end < 0 || strings.ContainsAny(source[at+size:at+size+end], "\n"+quote.plain+`\`) {
-				out.WriteString(c) // the interpreter explains it
+				out.WriteString(c) // the interpreter reports the error
 				break
 			}
 			out.WriteString(quote.plain + source[at+size:at+size+end] + quote.plain)
@@ -155,7 +155,7 @@ func plainPunctuation(source string) string {
 	return out.String()
 }
 
-// hasOddPunctuation reports whether a text has a character that plainPunctuation may replace.
+// hasOddPunctuation reports whether code has a character that plainPunctuation may replace.
 func hasOddPunctuation(source string) bool {
 	for _, c := range source {
 		if c < utf8.RuneSelf {
@@ -170,7 +170,7 @@ func hasOddPunctuation(source string) bool {
 	return false
 }
 
-// skipText returns where the text or the comment at some place in code ends. A text without an end
+// skipText returns the end of the string or comment at a position in code. A string without an end
 // ends with its line.
 func skipText(source string, at int) int {
 	if source[at] != '#' {

@@ -13,29 +13,29 @@ import (
 )
 
 var (
-	// literalStart matches the beginning of a text, a list or a dict.
+	// literalStart matches the beginning of a string, a list or a dict.
 	literalStart = lazyregexp.New(`^([A-Za-z]{0,2}["']|\[[^\]]|\{)`)
 	// expression matches an argument that looks like code.
 	expression = lazyregexp.New(
 		`^([A-Za-z]{0,2}["'\[{(]|[\pL_][\pL\d_]*([.(\[]|$|\s*=[^=]))`)
 	// arithmetic matches an argument that calculates with names.
 	arithmetic = lazyregexp.New(`^[\pL_][\pL\d_.]*(\s*[-+*/%]{1,2}\s*[\pL\d_.]+)+$`)
-	// constants matches an argument of numbers alone. Its operators belong to dates, ranges,
-	// fractions, scores and lists as often as to arithmetic.
+	// constants matches an argument that consists of numbers. Its operators belong to dates,
+	// ranges, fractions, scores and lists as often as to arithmetic.
 	constants = lazyregexp.New(`^[\d\s.,:/_<>=-]*$|^[\d\s.]+(and|or|in|is)[\d\s.]+$|^0[xX][\da-fA-F]+$`)
-	// choice matches what is left of two texts with a word between them.
+	// choice matches the rest of two strings with a word between them.
 	choice = lazyregexp.New(`^\s+(?:and|or)\s+$`)
-	// brokenCode matches an argument that is code although it cannot be parsed: no sentence
-	// begins like this.
+	// brokenCode matches an argument that must be code although it cannot be parsed, because no
+	// sentence begins like this.
 	brokenCode = lazyregexp.New(`^([A-Za-z]{0,2}["'\[{(]|[A-Za-z_][\w.]*[(\[])`)
-	// placeholder matches text that stands for an answer in prompts.
+	// placeholder matches the placeholders for an answer in prompts.
 	placeholder = lazyregexp.New(
 		`(?i)^(\.\.\.|…|<[^<>]*>|\[?(the |your )(final )?answer( here)?\]?|\?+|TODO|TBD)?$`)
-	// hole matches a place in a text that only an f-string fills in, or a name from code.
+	// hole matches a field in a string that only an f-string fills in, or a name from code.
 	hole = lazyregexp.New(`\{([A-Za-z_]\w*)[^{}]*\}|\b([A-Za-z]\w*_\w+)\b`)
 )
 
-// isLiteral reports whether the argument is a number, or begins like a text, a list or a dict.
+// isLiteral reports whether the argument is a number or begins like a string, a list or a dict.
 func (f *textFinal) isLiteral() bool {
 	_, isJSON := f.literal()
 	return f.Call != "FINAL_VAR" && (isJSON || literalStart.MatchString(f.Argument))
@@ -55,7 +55,7 @@ func (f *textFinal) literal() (json.RawMessage, bool) {
 	return json.RawMessage(f.Argument), true
 }
 
-// source returns the Python code by which a session determines the meaning of the answer: a
+// source returns the Python code with which a session determines the meaning of the answer: a
 // variable, a string, a call. It is empty if the argument can only be text, such as a date.
 func (f *textFinal) source() string {
 	if f.Call == "FINAL_VAR" && variable.MatchString(f.Argument) {
@@ -67,7 +67,7 @@ func (f *textFinal) source() string {
 		return "FINAL_VAR(" + string(quoted) + ")"
 	}
 
-	isChoice := choice.MatchString(blankTexts(f.Argument)) // of two texts, which Python would make
+	isChoice := choice.MatchString(blankTexts(f.Argument)) // Python would choose one of the strings
 	if f.Call == "FINAL" && (constants.MatchString(f.Argument) || isChoice) {
 		return ""
 	}
@@ -86,7 +86,7 @@ func (f *textFinal) text() json.RawMessage {
 	return text
 }
 
-// hasHole reports whether a text contains the name of a session variable instead of its value.
+// hasHole reports whether text contains the name of a session variable instead of its value.
 func hasHole(text string, variables map[string]string) bool {
 	for _, m := range hole.FindAllStringSubmatch(text, -1) {
 		if _, known := variables[m[1]+m[2]]; known {
@@ -96,9 +96,9 @@ func hasHole(text string, variables map[string]string) bool {
 	return false
 }
 
-// settleText determines the meaning of an answer in text. FINAL(x) is a literal, or Python that
-// the session evaluates. An argument that is not Python at all is text, taken verbatim. An
-// evaluation error goes to the model: a name that does not exist is never the answer.
+// settleText determines the meaning of an answer in text. FINAL(x) is a literal, or Python that the
+// session evaluates. An argument that is not Python is a string, taken verbatim. The model receives
+// an evaluation error, because a name that does not exist is never the answer.
 func (t *Turn) settleText(ctx context.Context, s *loopsession.Session, f *textFinal) error {
 	if f.Call != "FINAL_VAR" && placeholder.MatchString(f.Argument) {
 		t.reject(f, "the answer was a placeholder", "it has no answer in it")
@@ -139,11 +139,11 @@ func (t *Turn) settleText(ctx context.Context, s *loopsession.Session, f *textFi
 	return nil
 }
 
-// noPython are the exceptions raised for an argument that is not Python.
+// noPython holds the exceptions for an argument that is not Python.
 var noPython = []string{"SyntaxError", "IndentationError"}
 
-// takeText accepts a text as the answer, unless it contains the name of a variable instead of
-// its value.
+// takeText accepts a value as the answer, unless it contains the name of a variable instead of its
+// value.
 func (t *Turn) takeText(s *loopsession.Session, f *textFinal, value json.RawMessage) {
 	if value[0] == '"' && hasHole(f.Argument, s.Variables()) {
 		t.reject(f, "the answer named a variable in place of its value",
@@ -158,19 +158,19 @@ func (t *Turn) takeText(s *loopsession.Session, f *textFinal, value json.RawMess
 	t.Final = &tiers.Final{Value: value}
 }
 
-// rejectUnseen rejects an answer that the model cannot know yet.
+// rejectUnseen rejects an answer that the model could not know yet.
 func (t *Turn) rejectUnseen(f *textFinal) {
 	t.reject(f, "the answer was not in the output of its code",
 		"you wrote it before you saw the output of your code, which does not contain it; "+
 			"read the output above, then answer")
 }
 
-// reject tells the user and the model why an answer in text does not count.
+// reject tells the user and the model why an answer in text is not accepted.
 func (t *Turn) reject(f *textFinal, why, reason string) {
 	t.Refuse(why, f.refuse(reason))
 }
 
-// refuse formats the reason why an answer in text does not count.
+// refuse formats the reason why an answer in text is not accepted.
 func (f *textFinal) refuse(reason string) string {
 	return f.Call + " in your text was not taken: " + reason + "."
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// The slice of an answer is the part of the code on which it depends: the steps that set what it
-// names, and the conditions around them. An answer whose slice names nothing from outside of the
-// code is stated, in whatever form the code writes it.
+// The slice of an answer is the part of the code on which it depends: the steps that set its names,
+// and the conditions around them. An answer is stated if its slice uses no names from outside of
+// the code, in whatever form the code writes it.
 
 var (
-	// surely matches a condition that every input meets.
+	// surely matches a condition that every context meets.
 	surely = lazyregexp.New(`^if\s+(?:context|context is not None|len\(context\)\s*(?:>\s*0|>=\s*1))\s*$`)
 	// pureName matches the names whose result is known if their arguments are.
 	pureName = setOf(`FINAL FINAL_VAR SUBMIT final_answer print
@@ -21,9 +21,9 @@ var (
 		abs all any ascii bin chr divmod enumerate eval exec exit filter format hash hex isinstance issubclass
 		iter len map max min next oct ord pow range repr reversed round sorted staticmethod classmethod property
 		sum zip self cls __name__ True False None StopIteration KeyboardInterrupt`)
-	// endsRound matches a statement that ends a loop, or one of its rounds.
+	// endsRound matches a statement that ends a loop or an iteration of it.
 	endsRound = lazyregexp.New(`^(?:break|continue|return|raise)\b`)
-	// reckons matches what makes a value that the code need not contain.
+	// reckons matches operations whose result the code need not contain.
 	reckons       = lazyregexp.New(`\b(?:len|count|Counter|divmod|pow)\(|\bfor\b|\bwhile\b`)
 	answerWords   = lazyregexp.New(`[\pL\d_.]+`)
 	exceptionName = lazyregexp.New(`^[A-Z]\w*(?:Error|Exception)$|^Exception$`)
@@ -42,7 +42,7 @@ func isStated(source string) bool {
 	return !p.outside && len(p.sets[key{-1, "context"}]) == 0
 }
 
-// statesAnswer reports whether code computes something, and answers with a value that it contains
+// statesAnswer reports whether code uses other values, but answers with a value that it contains
 // itself.
 func statesAnswer(source string) bool {
 	if isStated(source) || len(source) > maxStated {
@@ -57,8 +57,9 @@ func statesAnswer(source string) bool {
 	return len(starts) > 0 && !p.outside
 }
 
-// isCalculated reports whether code counts or loops over values that it contains itself, and does not
-// contain the words of its answer: such an answer is not invented. A sum is: its parts are the model's.
+// isCalculated reports whether code counts or loops over values that it contains itself, and does
+// not contain the words of its answer. Such an answer is not invented. A sum may be, because its
+// parts are the model's.
 func isCalculated(source string, answer json.RawMessage) bool {
 	p := parseProgram(source)
 	for _, i := range p.findAnswers() {
@@ -73,8 +74,8 @@ func isCalculated(source string, answer json.RawMessage) bool {
 	return false
 }
 
-// findAnswers returns the steps that answer: those that call FINAL, or else those that set the
-// variable answer.
+// findAnswers returns the steps that give an answer: those that call FINAL, or else those that set
+// the variable answer.
 func (p *program) findAnswers() (starts []int) {
 	for i := range p.steps {
 		if answerCall.MatchString(p.steps[i].code) && p.steps[i].word != "def" {
@@ -91,13 +92,13 @@ func (p *program) findAnswers() (starts []int) {
 		s := &p.steps[i]
 		hasContent = hasContent || !s.isChange || contents.MatchString(p.source[s.begin:s.end])
 	}
-	if !hasContent { // it is set elsewhere
+	if !hasContent { // the content is set elsewhere
 		return nil
 	}
 	return starts
 }
 
-// visit adds a step to the slice, and all that it depends on.
+// visit adds a step and its dependencies to the slice.
 func (p *program) visit(first int) {
 	queue := []int{first}
 	for len(queue) > 0 && !p.outside {
@@ -111,7 +112,8 @@ func (p *program) visit(first int) {
 	}
 }
 
-// isSliceStated reports whether a step depends on nothing from outside. It visits its slice alone.
+// isSliceStated reports whether a step depends only on the code. It visits only the slice of that
+// step.
 func (p *program) isSliceStated(i int) bool {
 	clear(p.visited)
 	clear(p.tried)
@@ -146,7 +148,8 @@ func (p *program) needs(i int) (found []int) {
 	return found
 }
 
-// find returns the steps that set a name which a step uses. A name that none sets is from outside.
+// find returns the steps that set a name used by a step. A name that no step sets is from outside
+// of the code.
 func (p *program) find(name string, user int) []int {
 	for scope := p.steps[user].scope; ; scope = p.steps[scope].scope {
 		if scope < 0 || !p.isGlobal(scope, name) {
@@ -168,8 +171,8 @@ func (p *program) find(name string, user int) []int {
 	return nil
 }
 
-// dropReplaced returns steps that set a name without those whose value another step has replaced
-// before the user of the name runs.
+// dropReplaced returns the steps that set a name, except those whose value another step replaces
+// before the name is used.
 func (p *program) dropReplaced(list []int, user int) []int {
 	if p.steps[user].scope >= 0 {
 		return list // a function runs later
@@ -183,7 +186,7 @@ func (p *program) dropReplaced(list []int, user int) []int {
 	return list
 }
 
-// queue returns the steps that set a name unless they are in the slice already.
+// queue returns the steps that set a name, or nil if they are in the slice already.
 func (p *program) queue(k key, list []int) []int {
 	if first, ok := p.queued[k]; len(list) == 0 || ok && first <= list[0] {
 		return nil
@@ -192,7 +195,7 @@ func (p *program) queue(k key, list []int) []int {
 	return list
 }
 
-// isSet reports whether one of some steps sets a name, rather than changes it.
+// isSet reports whether any of the steps sets a name instead of changing it.
 func (p *program) isSet(list []int) bool {
 	for _, i := range list {
 		if !p.steps[i].isChange {
@@ -246,7 +249,7 @@ func (p *program) findControl(i int) (found []int) {
 	return found
 }
 
-// findEnds returns the steps that end a loop, or one of its rounds.
+// findEnds returns the steps that end a loop or an iteration of it.
 func (p *program) findEnds(loop int) (found []int) {
 	for j := loop + 1; j < len(p.steps) && p.steps[j].indent > p.steps[loop].indent; j++ {
 		if endsRound.MatchString(p.steps[j].code) {
@@ -256,7 +259,8 @@ func (p *program) findEnds(loop int) (found []int) {
 	return found
 }
 
-// findBody returns the steps on which the result of a function or a class depends, and their calls.
+// findBody returns the steps on which the result of a function or class depends, including its
+// calls.
 func (p *program) findBody(i int) (found []int) {
 	s := &p.steps[i]
 	for j := i + 1; j < len(p.steps) && p.steps[j].indent > s.indent; j++ {

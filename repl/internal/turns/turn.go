@@ -32,27 +32,27 @@ type Turn struct {
 	Notes []string
 	// Broke reports that a tier broke, so variables may be lost.
 	Broke bool
-	// IsSilent reports that the reply contained neither code nor an answer.
+	// IsSilent reports that the reply contained no code and no answer.
 	IsSilent bool
-	// Refused reports that an answer did not count; the notes explain why.
+	// Refused reports that an answer was not accepted; the notes explain why.
 	Refused bool
 
-	why    string   // for the user: why an answer or code did not count
-	seen   string   // what earlier turns printed
-	unread []string // the notes on parts of the reply that do not count, such as code in another language
+	why    string   // for the user: why an answer or code was refused
+	seen   string   // the output of earlier turns
+	unread []string // the notes on ignored parts of the reply, such as code in another language
 }
 
-// Refuse drops the answer. Why explains the reason to the user, the note to the model.
+// Refuse drops the answer. Why explains the reason to the user, and note explains it to the model.
 func (t *Turn) Refuse(why, note string) {
 	t.Final, t.Refused, t.why = nil, true, why
 	t.Notes = append(t.Notes, note)
 }
 
-// volatile matches parts of an error that vary although the failure is the same.
+// volatile matches the parts of an error that vary between occurrences of the same failure.
 var volatile = lazyregexp.New(`<snippet \d+>|\bline \d+|0x[0-9a-f]+`)
 
-// Failure describes what kept the turn from making progress, or returns "" if it made progress.
-// Turns that fail in the same way have the same text.
+// Failure describes why the turn made no progress, or returns "" if it made progress. Turns that
+// fail in the same way have the same description.
 func (t *Turn) Failure() string {
 	text := ""
 	if failed := t.Failed(); failed != nil {
@@ -63,7 +63,7 @@ func (t *Turn) Failure() string {
 	return strings.TrimSpace(volatile.ReplaceAllString(text, "…"))
 }
 
-// Failed returns the code that did not run to its end, or nil if all did.
+// Failed returns the code that ended early, or nil if there is none.
 func (t *Turn) Failed() *ledger.Snippet {
 	i := slices.IndexFunc(t.Ran, func(r ledger.Snippet) bool { return record.HasFailed(&r) })
 	if i < 0 {
@@ -72,7 +72,7 @@ func (t *Turn) Failed() *ledger.Snippet {
 	return &t.Ran[i]
 }
 
-// Shows reports whether the output and the errors of the turn show every text of a list to the
+// Shows reports whether the output and the errors of the turn show every string of a list to the
 // model.
 func (t *Turn) Shows(list []string) bool {
 	var shown strings.Builder
@@ -84,9 +84,9 @@ func (t *Turn) Shows(list []string) bool {
 	})
 }
 
-// execute runs a reply's code block by block until one fails or answers, and then settles an
-// answer in its text. An answer in a reply whose code failed does not count: the model wrote it
-// before it knew of the failure.
+// execute runs a reply's code block by block until one fails or answers, and then decides whether
+// an answer in its text is accepted. An answer in a reply whose code failed is not accepted,
+// because the model wrote it before the failure.
 //
 // Notes inform the model about code that no tier may run. An error means that the context ended
 // or that a tier broke.
@@ -110,12 +110,12 @@ func execute(ctx context.Context, s *loopsession.Session, r Reply, seen string) 
 	return t, err
 }
 
-// settleBare lets the session decide whether an unfenced text is code.
+// settleBare uses the session to determine whether an unfenced text is code.
 func (r *Reply) settleBare(ctx context.Context, s *loopsession.Session) error {
 	if len(r.Bare) == 0 {
 		return nil
 	}
-	list, err := json.Marshal(r.Bare) // also valid as a Python list of texts
+	list, err := json.Marshal(r.Bare) // also valid as a Python list of strings
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,8 @@ func (r *Reply) runBare(source string) {
 	r.Blocks = []loopsession.Block{{Language: tiers.Python, Source: source}}
 }
 
-// settleUnread handles text that looks like code but is not Python according to the session. It
-// runs, so that the model sees the error, unless it would run with a different meaning.
+// settleUnread handles text that looks like code but is not Python according to the session. The
+// text runs, so that the model receives the error, unless it would run with a different meaning.
 func (r *Reply) settleUnread() {
 	if !otherMeaning.MatchString(r.Unread) {
 		r.runBare(r.Unread)
@@ -150,8 +150,8 @@ func (r *Reply) settleUnread() {
 	r.Notes = append(r.Notes, "Your code was not run. This looks like "+name+": "+onlyPython)
 }
 
-// untouched matches the variable answer before a snippet has assigned anything to it. Some
-// models submit it although they mean another variable.
+// untouched matches the initial value of the variable answer. Some models submit it although they
+// mean another variable.
 var untouched = lazyregexp.New(`^\{"content": ?"", ?"ready": ?false\}$`)
 
 // isPlaceholder reports whether an answer is a placeholder from the prompts.
@@ -165,7 +165,7 @@ func isEmptyAnswer(f *tiers.Final) bool {
 	return f.Name == "answer" && (string(f.Value) == `""` || string(f.Value) == "null")
 }
 
-// run runs the code of a reply, and settles an answer in its text.
+// run runs the code of a reply, and then decides whether an answer in its text is accepted.
 func (t *Turn) run(ctx context.Context, s *loopsession.Session, r Reply) error {
 	if err := r.settleBare(ctx, s); err != nil {
 		return err
@@ -175,13 +175,13 @@ func (t *Turn) run(ctx context.Context, s *loopsession.Session, r Reply) error {
 	}
 	t.IsSilent = len(r.Blocks) == 0 && r.Final == nil
 	t.Notes, t.unread = slices.Clone(r.Notes), r.Notes
-	source := "" // of the blocks so far
+	source := "" // of the blocks that ran
 	for i, block := range r.Blocks {
 		ran, err := s.Run(ctx, block)
 		if err != nil {
 			if err := t.noteRefusal(err); err != nil {
 				if ctx.Err() != nil {
-					// A run that is out of time shows how far its snippet got.
+					// If the run is out of time, the turn shows how far its snippet got.
 					t.Ran = append(t.Ran, ran)
 				}
 				return err
@@ -244,7 +244,7 @@ func (t *Turn) noteRefusal(err error) error {
 	return nil
 }
 
-// NothingDone is the feedback on a reply with neither code nor an answer.
+// NothingDone is the feedback on a reply without code and without an answer.
 const NothingDone = "Your reply had neither code nor a final answer, so nothing happened. " +
 	"Write code in a ```repl block, or give your answer with FINAL(...)."
 
@@ -268,7 +268,7 @@ func (t *Turn) Feedback(ctx context.Context, s *loopsession.Session, o FeedbackO
 	return writeFeedback(t.Ran, t.Skipped, o), nil
 }
 
-// CodeBlocks returns the records of a turn's code.
+// CodeBlocks returns the record of each piece of a turn's code.
 func (t *Turn) CodeBlocks(s *loopsession.Session) []trajectory.CodeBlock {
 	blocks := make([]trajectory.CodeBlock, 0, len(t.Ran))
 	for i := range t.Ran {

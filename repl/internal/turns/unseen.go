@@ -12,15 +12,15 @@ import (
 )
 
 // An answer that a model writes out in the same reply as code is invented if it depends on the
-// output of the code, which the model has not seen. Such an answer counts only if the output, or that
-// of an earlier turn, contains it.
+// output of the code, which the model has not seen. Such an answer is accepted only if the output
+// of this turn or an earlier one contains it.
 
 var (
-	// pythonConstant matches the names that are values.
+	// pythonConstant matches the names of constants.
 	pythonConstant = lazyregexp.New(`\b(True|False|None|true|false|null)\b`)
-	// exponent matches a number, so that the e in it does not count as a name.
+	// exponent matches a number, so that an e in the number is not taken for a name.
 	exponent = lazyregexp.New(`\b\d[\d_.]*([eE][-+]?\d+)?\b`)
-	// anyLetter matches what is left of names and calls.
+	// anyLetter matches the letters of names and calls.
 	anyLetter = lazyregexp.New(`[\pL_]`)
 	// formatted matches an expression in an f-string, without its format.
 	formatted = lazyregexp.New(`\{([^{}!:=]+)[^{}]*\}`)
@@ -28,7 +28,7 @@ var (
 	lastAnswer = lazyregexp.New(`(?:^|\n)(FINAL|SUBMIT|final_answer)\(([^\n]*)\)[ \t]*;?\s*$`)
 )
 
-// isConstant reports whether the argument is a value that no code computes.
+// isConstant reports whether the argument is a value without any computation.
 func (f *textFinal) isConstant() bool {
 	if f.Call == "FINAL_VAR" {
 		return false
@@ -45,8 +45,8 @@ func blankConstants(code string) string {
 	return exponent.ReplaceAllString(pythonConstant.ReplaceAllString(code, " "), " ")
 }
 
-// blankTexts returns code of the same length with spaces in place of its texts and comments, up to a
-// text that has no end. The expressions in an f-string stay.
+// blankTexts returns code with spaces in place of its strings and comments, up to a string without
+// an end. The length and the expressions in f-strings are unchanged.
 func blankTexts(source string) string {
 	out := []byte(source)
 	for at := 0; at < len(source); at++ {
@@ -81,7 +81,7 @@ func blankTexts(source string) string {
 	return string(out)
 }
 
-// prefixLength returns the number of letters at the end of code that belong to the text after it.
+// prefixLength returns the number of letters at the end of code that belong to the string after it.
 func prefixLength(code []byte) int {
 	n := 0
 	for n < 2 && n < len(code) && strings.IndexByte("rRbBuUfF", code[len(code)-1-n]) >= 0 {
@@ -94,7 +94,7 @@ func prefixLength(code []byte) int {
 }
 
 // cutAnswer removes a constant answer from the end of code outside of fences: there, the answer may
-// just as well be text of the reply.
+// also be part of the reply's text.
 func cutAnswer(source string) (rest string, f *textFinal) {
 	m := lastAnswer.FindStringSubmatchIndex(source)
 	if len(m) == 0 || strings.TrimSpace(source[:m[0]]) == "" {
@@ -110,20 +110,20 @@ func cutAnswer(source string) (rest string, f *textFinal) {
 
 var (
 	statedName = lazyregexp.New(`[\pL_][\pL\d_]*`)
-	// keywordName matches the name of an argument.
+	// keywordName matches the name of a keyword argument.
 	keywordName = lazyregexp.New(`([(,]\s*)[\pL_][\pL\d_]*\s*=([^=])`)
-	// contents matches the statement that has the value of an answer by the variable answer.
+	// contents matches the statement that assigns the answer to the variable answer.
 	contents = lazyregexp.New(`^answer(?:\[\s*["']content["']\s*\])?\s*=`)
-	// quotedName matches an answer by the name of a variable.
+	// quotedName matches an answer that names a variable.
 	quotedName = lazyregexp.New(`FINAL_VAR\(\s*["'](\w+)["']`)
-	// writes matches code that writes a file or draws: then it works without printing.
+	// writes matches code that writes a file or draws, and so may work without printing.
 	writes = lazyregexp.New(`/out\b|\bopen\(|\.(?:write\w*|save\w*|to_\w+|mkdir)\(`)
 )
 
 // maxStated bounds the code that is searched for a stated answer, in bytes.
 const maxStated = 64 << 10
 
-// output returns what the code printed.
+// output returns the output of the turn's code.
 func (t *Turn) output() string {
 	output := JoinOutput(t.Ran)
 	for i := range t.Ran {
@@ -133,9 +133,9 @@ func (t *Turn) output() string {
 }
 
 // isUnseen reports whether the model could not know a value: the turn's code computed something,
-// and neither its output nor earlier output contains the value. Output that the code copies from
-// its own source is not evidence. Code that prints nothing is harmless if the model has seen output
-// before, or if the code writes files.
+// but the value is not in its output or in earlier output. Output that the code copies from its own
+// source is not evidence. Code that prints nothing is harmless if the model has seen output before,
+// or if the code writes files.
 func (t *Turn) isUnseen(value json.RawMessage) bool {
 	output := t.seen
 	computes, prints, works := false, false, false
@@ -164,8 +164,8 @@ func (t *Turn) isUnseen(value json.RawMessage) bool {
 	return !isShown(decoded, strings.Join(strings.Fields(output), " "))
 }
 
-// maxOwnWords bounds how many statements and values cutOwnWords looks at: each takes a pass through
-// the code or the output.
+// maxOwnWords bounds how many statements and values cutOwnWords examines, because each takes a pass
+// through the code or the output.
 const maxOwnWords = 1_000
 
 // cutOwnWords returns the output of code without the values that its source contains, as in
@@ -197,7 +197,7 @@ func cutOwnWords(output, source string) string {
 	return output
 }
 
-// listVisited yields the values in the slice.
+// listVisited yields the values of the steps in the slice.
 func (p *program) listVisited(yield func(string)) {
 	for j, visited := range p.visited {
 		if visited {
@@ -206,9 +206,9 @@ func (p *program) listVisited(yield func(string)) {
 	}
 }
 
-// listPrinted yields the parts of a step's output that come from the code's own source, not from a
-// computation: literals, the text around the expressions of an f-string, and variables that the
-// code sets to a constant.
+// listPrinted yields the parts of a step's output that are copied from the code's own source, not
+// computed: literals, the text around the expressions of an f-string, and variables that the code
+// sets to a constant.
 func (p *program) listPrinted(i int, yield func(string)) {
 	s := &p.steps[i]
 	arguments, isPrint := strings.CutPrefix(p.source[s.begin:s.end], "print(")
@@ -240,8 +240,8 @@ func (p *program) listPrinted(i int, yield func(string)) {
 	}
 }
 
-// listStated yields the value of an expression that is a literal, or the values on which a variable
-// depends that the code states.
+// listStated yields the value of an expression that is a literal, or the stated values on which a
+// variable depends.
 func (p *program) listStated(expression string, yield func(string)) {
 	if !anyLetter.MatchString(blankConstants(blankTexts(expression))) {
 		listValues(expression, yield)
@@ -257,7 +257,7 @@ func (p *program) listStated(expression string, yield func(string)) {
 
 func isAlphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// listValues yields the numbers and the texts in code.
+// listValues yields the numbers and the strings in code.
 func listValues(code string, yield func(string)) {
 	for _, number := range exponent.FindAllString(blankTexts(code), -1) {
 		yield(number)
@@ -275,7 +275,7 @@ func listValues(code string, yield func(string)) {
 	}
 }
 
-// isShown reports whether a text contains a value, or each part of a list or an object.
+// isShown reports whether output contains a value, or each part of a list or an object.
 func isShown(value any, output string) bool {
 	switch v := value.(type) {
 	case string:
@@ -305,8 +305,8 @@ func isShown(value any, output string) bool {
 	return false
 }
 
-// hasWord reports whether a text contains a word that is not part of a longer number or name.
-// Commas between the digits of the text do not count.
+// hasWord reports whether text contains a word that is not part of a longer number or name. It
+// ignores commas in text.
 func hasWord(text, word string) bool {
 	for _, form := range []string{text, strings.ReplaceAll(text, ",", "")} {
 		for at := 0; ; {
@@ -326,7 +326,7 @@ func hasWord(text, word string) bool {
 }
 
 // isNegative reports whether the text before a number ends with a minus, so that the number is
-// negative. After a word, a minus is a hyphen.
+// negative. A minus after a word is a hyphen.
 func isNegative(before, word string) bool {
 	rest, hasMinus := strings.CutSuffix(before, "-")
 	isNumber := word[0] >= '0' && word[0] <= '9'

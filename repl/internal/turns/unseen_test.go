@@ -184,7 +184,7 @@ func ranWith(output string) (ran ledger.Snippet) {
 	return ran
 }
 
-// TestFloodsOfStepsAreBounded would take minutes in quadratic time.
+// TestFloodsOfStepsAreBounded checks inputs that would take minutes in quadratic time.
 func TestFloodsOfStepsAreBounded(t *testing.T) {
 	if got := strings.TrimSpace(blankTexts(strings.Repeat("#\n", 2<<20))); got != "" {
 		t.Errorf("got %.40q", got)

@@ -6,12 +6,12 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// mostTokens is more than any server handles in one call. A larger number is a mistake, or an
-// attack on the ledger.
+// mostTokens is more than any server handles in one call. A larger number is a mistake or an attack
+// on the ledger.
 const mostTokens = 1 << 28
 
-// IsPlausible reports whether a single call can have used this much. Some servers report
-// nothing, negative numbers, or parts larger than the whole.
+// IsPlausible reports whether a single call can have used this much. Some servers report nothing,
+// negative numbers, or parts that exceed the total.
 func IsPlausible(u llm.Usage) bool {
 	for _, n := range []int64{
 		u.InputTokens, u.OutputTokens, u.CachedTokens, u.CacheWriteTokens, u.ReasoningTokens,
@@ -33,8 +33,7 @@ const mostUSD = 10_000
 // isPlausibleUSD reports whether a single call can have cost this much.
 func isPlausibleUSD(usd float64) bool { return usd >= 0 && usd <= mostUSD }
 
-// Or returns the usage if it is plausible, else an estimate for the request and the text of its
-// reply.
+// Or returns the usage if it is plausible, or else an estimate from the request and its reply.
 func Or(u llm.Usage, r llm.Request, text string) llm.Usage {
 	if r.Embed {
 		text = "" // vectors have no tokens

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// benchModel returns a model behind a server that answers after the latency.
+// benchModel returns a model whose server answers after the latency.
 func benchModel(b *testing.B, format string, latency time.Duration) llm.Model {
 	b.Helper()
 	server := llmtest.Start(func(llm.Request) (llm.Response, error) {

@@ -24,13 +24,13 @@ func (b *builder) connect(v vendor) (server, error) {
 	return b.open(v, at)
 }
 
-// open makes the provider of a vendor whose server is at a place.
+// open makes the provider of a vendor with the address and the key in at.
 func (b *builder) open(v vendor, at place) (server, error) {
 	policy := b.HTTP
 	policy.AtOnce = cmp.Or(policy.AtOnce, v.atOnce)
 
 	if v.format == anthropicFormat {
-		// Some addresses include the version, though the vendor's own clients add it.
+		// Some addresses include the version, although the vendor's own clients add it.
 		base := strings.TrimSuffix(strings.TrimSuffix(at.base, "/"), "/v1")
 		return anthropic.New(anthropic.Options{
 			Name: v.name, BaseURL: base, Key: at.key, KeyFrom: at.keyFrom, Learned: b.Learned, HTTP: policy,
@@ -57,15 +57,15 @@ func (b *builder) open(v vendor, at place) (server, error) {
 	return openai.New(o)
 }
 
-// place is where a vendor's server is, and the key for it.
+// place is the address of a vendor's server with the key for it.
 type place struct {
 	base    string
-	isGiven bool // by the caller or the environment
+	isGiven bool // whether the caller or the environment set base
 	key     llm.Secret
-	keyFrom string // for people: a variable, "the settings" or where it is stored; empty without a key
+	keyFrom string // origin of the key, for people: a variable, "the settings" or a store
 }
 
-// isHere reports whether the server is on this machine.
+// isHere reports whether the server runs on this machine.
 func (p place) isHere() bool {
 	u, err := url.Parse(p.base)
 	return err == nil && httpclient.IsLoopback(u.Hostname())
@@ -108,7 +108,7 @@ func (b *builder) address(v vendor) (place, error) {
 
 	if v.parseURL == nil && !strings.Contains(at.base, "://") {
 		shown := ""
-		if !strings.ContainsAny(at.base, "@?#") { // else it may have a password
+		if !strings.ContainsAny(at.base, "@?#") { // otherwise it may have a password
 			shown = fmt.Sprintf(", %q,", at.base)
 		}
 		return at, &llm.Error{
@@ -128,10 +128,10 @@ func (b *builder) address(v vendor) (place, error) {
 	return at, nil
 }
 
-// fromSettings is the origin of a key that the caller gave.
+// fromSettings is the origin of a key that the caller provided.
 const fromSettings = "the settings"
 
-// key returns the key of a vendor and its origin, or nothing.
+// key returns the key of a vendor and its origin, or zero values if there is none.
 func (b *builder) key(v vendor) (key llm.Secret, from string, err error) {
 	if key := b.Keys[v.name]; key.Reveal() != "" {
 		return key, fromSettings, nil
@@ -149,7 +149,7 @@ func (b *builder) key(v vendor) (key llm.Secret, from string, err error) {
 	return llm.NewSecret(stored), from, nil
 }
 
-// explainNoKey explains how to give a key.
+// explainNoKey explains how to set a vendor's key.
 func (b *builder) explainNoKey(v vendor) string {
 	text := "set " + strings.Join(v.keyVars, " or ")
 	if b.KeyFile != "" {

@@ -13,14 +13,14 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// embedding asks for the vectors of three texts.
+// embedding requests the vectors of three strings.
 var embedding = llm.Request{Embed: true, MaxTokens: 7, Messages: []llm.Message{
 	{Role: llm.RoleUser, Content: "a"},
 	{Role: llm.RoleUser, Content: "b"},
 	{Role: llm.RoleUser, Content: "c"},
 }}
 
-// vectors answers with a vector for each text, and checks what arrives.
+// vectors checks the request and answers with a vector for each string.
 func vectors(r llm.Request) (llm.Response, error) {
 	if !r.Embed || len(r.Messages) != 3 || r.Messages[2].Content != "c" || r.Model != "any" {
 		return llm.Response{}, fmt.Errorf("got %+v", r)

@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// describe starts a server that answers each path with a text, and each question with a reply of
-// 10 and 5 tokens at the cost that OpenRouter reports.
+// describe starts a server that answers each path with a fixed body, and each question with a reply
+// whose usage is 10 and 5 tokens at the cost that OpenRouter reports.
 func describe(t *testing.T, answers map[string]string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -173,7 +173,7 @@ func TestServersTellWindowsAndPrices(t *testing.T) {
 	}
 }
 
-// check checks a model and resolves it again.
+// check checks a model with its server and resolves it again.
 func check(t *testing.T, registry *providers.Registry, name string) llm.Model {
 	t.Helper()
 	model, err := registry.Resolve(name)

@@ -11,7 +11,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// TestFinishReasonsMeanTheSameOnAllWires: a word that no server has used yet is a failure.
+// TestFinishReasonsMeanTheSameOnAllWires checks finish reasons in all formats; an unknown reason is
+// a failure.
 func TestFinishReasonsMeanTheSameOnAllWires(t *testing.T) {
 	config := quick
 	config.Attempts = 2
@@ -40,7 +41,7 @@ func TestFinishReasonsMeanTheSameOnAllWires(t *testing.T) {
 	}
 }
 
-// checkFailed checks the error of a reply that ended with a finish reason, always.
+// checkFailed checks the error of a call whose replies all ended with a finish reason of failure.
 func checkFailed(t *testing.T, err error, word string) {
 	t.Helper()
 	var failure *llm.Error
@@ -53,7 +54,8 @@ func checkFailed(t *testing.T, err error, word string) {
 	}
 }
 
-// TestAFailedReplyIsAskedForAgain: its beginning is not part of the answer.
+// TestAFailedReplyIsAskedForAgain checks that the beginning of a failed reply is not part of the
+// answer.
 func TestAFailedReplyIsAskedForAgain(t *testing.T) {
 	each(t, quick, reply(long), func(s *llmtest.Server, c caller) {
 		s.Fail(llmtest.Finish("error"))
@@ -65,8 +67,8 @@ func TestAFailedReplyIsAskedForAgain(t *testing.T) {
 	})
 }
 
-// TestAnErrorInAChoiceIsAnError: OpenRouter sends such a choice if a model's server fails in the
-// middle of a reply.
+// TestAnErrorInAChoiceIsAnError checks a choice with an error, which OpenRouter sends if a model's
+// server fails in the middle of a reply.
 func TestAnErrorInAChoiceIsAnError(t *testing.T) {
 	const choice = `{"choices": [{"index": 0, "finish_reason": "error", "error": {"code": 502, ` +
 		`"message": "upstream broke"}, "MESSAGE": {"role": "assistant", "content": "The parts are"}}]}`
@@ -86,7 +88,8 @@ func TestAnErrorInAChoiceIsAnError(t *testing.T) {
 	})
 }
 
-// TestOneOfSeveralChoicesIsTheReply: some servers send more than was asked for, without indexes.
+// TestOneOfSeveralChoicesIsTheReply checks replies with several choices, because some servers send
+// more than one, without indexes.
 func TestOneOfSeveralChoicesIsTheReply(t *testing.T) {
 	for name, body := range map[string]string{
 		"no index": `{"choices": [{"message": {"content": "first"}, "finish_reason": "stop"}, ` +

@@ -27,8 +27,8 @@ const (
 	mostMemory   = 64 << 20 // that a call may allocate, in bytes
 )
 
-// hostileServers answer as no server should: the reply exceeds its bound, or never ends. A call
-// fails with one of the kinds.
+// hostileServers send replies that exceed a bound or never end. A call must fail with one of the
+// kinds.
 var hostileServers = []struct {
 	name  string
 	serve http.HandlerFunc
@@ -57,7 +57,7 @@ var hostileServers = []struct {
 // piece is an event that continues a reply in the format of openai.
 const piece = `{"choices":[{"index":0,"delta":{"content":"more "}}]}`
 
-// repeat sends the same text until the client leaves.
+// repeat sends the same text until the client disconnects.
 func repeat(contentType, text string) http.HandlerFunc {
 	return repeatStatus(http.StatusOK, contentType, text)
 }
@@ -73,7 +73,7 @@ func repeatStatus(status int, contentType, text string) http.HandlerFunc {
 	}
 }
 
-// serveCompressed sends a gigabyte in a megabyte.
+// serveCompressed sends a gigabyte that is compressed to a megabyte.
 func serveCompressed(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Encoding", "gzip")
@@ -83,10 +83,10 @@ func serveCompressed(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	_ = packer.Close() // the client may have gone
+	_ = packer.Close() // the client may have disconnected
 }
 
-// serveDrops sends a byte now and then, so that no single wait is long.
+// serveDrops sends single bytes with pauses, so that no wait is long.
 func serveDrops(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	for err := error(nil); err == nil && r.Context().Err() == nil; time.Sleep(patience / 30) {
@@ -96,12 +96,12 @@ func serveDrops(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveWrongLength announces a petabyte, and sends nothing.
+// serveWrongLength announces a petabyte and sends nothing.
 func serveWrongLength(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", "1000000000000000")
 	w.WriteHeader(http.StatusOK)
-	_ = http.NewResponseController(w).Flush() // the client may have gone
+	_ = http.NewResponseController(w).Flush() // the client may have disconnected
 	<-r.Context().Done()
 }
 
@@ -120,8 +120,8 @@ func hijack(first, part string) http.HandlerFunc {
 	}
 }
 
-// TestRepliesWithoutAnEnd: a call ends within its bounds, whatever a server sends. The control
-// is a client without bounds.
+// TestRepliesWithoutAnEnd checks that a call ends within its bounds, whatever a server sends. A
+// client without bounds is the control.
 func TestRepliesWithoutAnEnd(t *testing.T) {
 	for _, c := range hostileServers {
 		t.Run(c.name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestRepliesWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// readNaively reads a reply like an unsuspecting client, for as long as a call may take.
+// readNaively reads a reply without bounds, for at most the time that a call may take.
 func readNaively(t *testing.T, url string) (int64, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -161,7 +161,7 @@ func readNaively(t *testing.T, url string) (int64, error) {
 	return io.Copy(io.Discard, response.Body)
 }
 
-// ask makes a call, which fails with one of the kinds.
+// ask makes a call and checks that it fails with one of the kinds.
 func ask(t *testing.T, url, format string, streamed bool, kinds []error) {
 	t.Helper()
 	env := func(name string) string {
@@ -196,7 +196,7 @@ func ask(t *testing.T, url, format string, streamed bool, kinds []error) {
 	if !errors.As(err, &failure) {
 		t.Fatalf("got %v", err)
 	}
-	expected := errors.Is(err, kind.ErrTimeout) // a busy machine is late
+	expected := errors.Is(err, kind.ErrTimeout) // a busy machine may cause a timeout
 	for _, want := range kinds {
 		expected = expected || errors.Is(err, want)
 	}

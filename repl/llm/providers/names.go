@@ -38,8 +38,8 @@ func (r *Registry) split(name string) (provider, id string, err error) {
 	return provider, id, nil
 }
 
-// explainBare explains what is wrong with a name without a provider. It returns "" for a name
-// that the default provider may know.
+// explainBare explains the mistake in a name without a provider. It returns "" for a name that the
+// default provider may serve.
 func (r *Registry) explainBare(name string) string {
 	if ext := path.Ext(name); ext == ".yaml" || ext == ".yml" {
 		return "to use a script, write scripted/" + name
@@ -88,8 +88,8 @@ func (r *Registry) explainUnknown(provider, id string) string {
 		provider, strings.Join(known, ", "), provider, id)
 }
 
-// findProvider returns the provider with a name, in whatever case, or with another name that users
-// try. It returns "" for none.
+// findProvider returns the provider with a name, regardless of case, or with another name that
+// users try. It returns "" if there is none.
 func findProvider(name string) string {
 	name = strings.ToLower(name)
 	for i := range vendors {
@@ -100,7 +100,7 @@ func findProvider(name string) string {
 	return ""
 }
 
-// vendorByFamily returns the provider whose models' names begin as a name does, or "" if there is
+// vendorByFamily returns the provider that has a family with which a name begins, or "" if there is
 // none.
 func vendorByFamily(name string) (found string) {
 	longest := 0

@@ -21,43 +21,44 @@ type Offer struct {
 	Provider string `json:"provider"`
 	// Server is the address of its server.
 	Server string `json:"server,omitempty"`
-	// Key is where its key comes from: an environment variable, the settings, a keyring or a file.
-	// It is empty without a key.
+	// Key is the origin of its key: an environment variable, the settings, a keyring or a file. It
+	// is empty without a key.
 	Key string `json:"key,omitempty"`
 	// Models are the full names of its models. If its server was not asked, Example is set, and the
 	// only name is an example.
 	Models  []string `json:"models"`
 	Example bool     `json:"example,omitempty"`
-	// Problem says why the provider cannot be used, and what to change. It is empty if it can.
+	// Problem explains why the provider cannot be used and what to change. It is empty if the
+	// provider can be used.
 	Problem string `json:"problem,omitempty"`
-	// Refused reports whether the problem is that the server refused the key, or wants one.
+	// Refused reports whether the problem is that the server refused the key or requires one.
 	Refused bool `json:"refused,omitempty"`
 }
 
 // Bounds of the question for a server's models.
 const (
-	probeTime   = 300 * time.Millisecond // of servers that may not exist
+	probeTime   = 300 * time.Millisecond // of servers that might not exist
 	givenTime   = 2 * time.Second        // of servers whose address was given
-	askTime     = 15 * time.Second       // of servers of providers that the caller named
+	askTime     = 15 * time.Second       // of the servers of named providers
 	maxModels   = 2_000                  // of each server
 	maxName     = 200                    // bytes of a name
 	maxListSize = 4 << 20                // bytes of a list
 )
 
 // Offers lists the providers that can be used here: those that have a key or an address, and those
-// whose server answers on this machine. It asks all servers on this machine for their models at
-// the same time. It waits 300 ms for those that may not exist, and 2 s for those whose address was
-// given. It asks no other server.
+// whose server answers on this machine. It asks all servers on this machine for their models,
+// concurrently, and no other server. It waits 300 ms for those that might not exist, and 2 s for
+// those whose address was given.
 //
-// If providers are named, it lists those alone, and asks their servers wherever they are. The error
-// names an unknown provider, or a file that cannot be read.
+// If providers are named, it lists only these, and asks their servers wherever they run. The error
+// names an unknown provider or a file that cannot be read.
 func Offers(ctx context.Context, o Options, named ...string) ([]Offer, error) {
 	o.Record, o.Replay = "", "" // servers are asked, and nothing is recorded
 	registry, err := New(o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = registry.Close() }() // it has no connections
+	defer func() { _ = registry.Close() }() // the registry has no connections
 
 	for _, name := range named {
 		if _, ok := vendorOf(name); !ok {
@@ -106,7 +107,7 @@ func unknownProvider(name string) error {
 	return fmt.Errorf("unknown provider %.40q: give one of %s", name, strings.Join(Names(), ", "))
 }
 
-// offer returns what a provider offers, or nil if nothing suggests that the user has it.
+// offer returns the Offer of a provider, or nil if nothing suggests that the user has access to it.
 func (b *builder) offer(ctx context.Context, v vendor, isNamed bool) *Offer {
 	at, err := b.locate(v)
 	offer := &Offer{Provider: v.name, Server: withoutUser(at.base), Key: at.keyFrom, Models: []string{}}
@@ -118,7 +119,7 @@ func (b *builder) offer(ctx context.Context, v vendor, isNamed bool) *Offer {
 	case err != nil:
 		offer.Problem = explain(err)
 		return offer
-	case v.format == azureFormat: // its server lists other names than those of deployments
+	case v.format == azureFormat: // its server does not list the names of deployments
 		offer.Models, offer.Example = []string{v.name + "/" + v.example}, true
 		return offer
 	case !isNamed && !at.isHere():
@@ -146,7 +147,7 @@ func (b *builder) offer(ctx context.Context, v vendor, isNamed bool) *Offer {
 	return offer
 }
 
-// ask asks a server for the names of its models, and drops names that cannot be meant.
+// ask asks a server for the names of its models, and drops names that cannot be names of models.
 func (b *builder) ask(ctx context.Context, v vendor, at place, isNamed bool) ([]string, error) {
 	asking := *b
 	switch {
@@ -161,7 +162,7 @@ func (b *builder) ask(ctx context.Context, v vendor, at place, isNamed bool) ([]
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = server.Close() }() // it was only asked
+	defer func() { _ = server.Close() }() // the server only listed its models
 
 	names, err := server.Models(ctx)
 	names = slices.DeleteFunc(names, func(name string) bool {
@@ -172,13 +173,13 @@ func (b *builder) ask(ctx context.Context, v vendor, at place, isNamed bool) ([]
 
 func isUnprintable(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
 
-// isRefusal reports whether a model server answered that it needs another key.
+// isRefusal reports whether a model server refused the key or requires one.
 func isRefusal(err error) bool {
 	var failed *llm.Error
 	return errors.As(err, &failed) && (failed.Status == 401 || failed.Status == 403)
 }
 
-// explain returns the text of an error without the provider.
+// explain returns the message of an error without the provider.
 func explain(err error) string {
 	var failed *llm.Error
 	if !errors.As(err, &failed) {

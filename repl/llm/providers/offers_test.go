@@ -13,15 +13,15 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// away names addresses at which nothing listens for all servers of this machine, so that tests ask
-// none of them.
+// away sets addresses at which nothing listens for all local servers, so that tests ask none of
+// them.
 var away = []string{
 	"OLLAMA_HOST", "127.0.0.1:1", "LM_STUDIO_API_BASE", "http://127.0.0.1:1/v1",
 	"LLAMACPP_BASE_URL", "http://127.0.0.1:1/v1", "VLLM_BASE_URL", "http://127.0.0.1:1/v1",
 	"LITELLM_PROXY_API_BASE", "http://127.0.0.1:1",
 }
 
-// find returns the offer of a provider, among those of an environment.
+// find returns the offer of a provider among the offers for some options.
 func find(t *testing.T, o providers.Options, provider string, named ...string) providers.Offer {
 	t.Helper()
 	offers, err := providers.Offers(t.Context(), o, named...)
@@ -102,7 +102,7 @@ func TestServersOfThisMachineListTheirModels(t *testing.T) {
 }
 
 func TestAllServersAreAskedAtOnce(t *testing.T) {
-	// Each server waits until all of them were asked, or the test has failed.
+	// Each server waits until every server has been asked or the test has failed.
 	all := make(chan struct{}, 4)
 	met := make(chan struct{})
 	go func() {
@@ -191,7 +191,7 @@ func TestStoredKeysAreUsedAfterTheEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = llm.Check(t.Context(), model.Provider, model.ID) // only the request counts
+		_ = llm.Check(t.Context(), model.Provider, model.ID) // only the request matters
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

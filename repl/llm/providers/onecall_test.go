@@ -13,7 +13,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// TestOneCallIsAskedForUntilItIsRefused: the reply has one call, whatever the model does.
+// TestOneCallIsAskedForUntilItIsRefused checks that the reply has one call, however many the model
+// makes.
 func TestOneCallIsAskedForUntilItIsRefused(t *testing.T) {
 	const (
 		twoCalls = `{"choices":[{"message":{"tool_calls":[

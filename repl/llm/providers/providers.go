@@ -1,6 +1,6 @@
 // Package providers connects to model servers: those of vendors, such as OpenAI and Anthropic, and
-// those on one's own machine, such as Ollama's. Keys and addresses come from the environment, from
-// the caller, or from the keys that rlm keys set stores.
+// local ones, such as Ollama's. Keys and addresses are from the environment, the caller, or the
+// file of `rlm keys set`.
 //
 // [New] returns a [Registry], which turns the name of a model, such as
 // "anthropic/claude-sonnet-4-5", into a model that can be called. [Offers] lists what can be used
@@ -25,23 +25,23 @@ import (
 // defaults.
 type HTTP = httpclient.HTTP
 
-// Options configure which models are available and how to reach them.
+// Options configure the available models and the access to them.
 type Options struct {
-	// Env looks up an environment variable, usually os.Getenv. The variables have the vendors'
-	// own names.
+	// Env looks up an environment variable, usually os.Getenv. The variables have the names that
+	// the vendors use.
 	Env      func(name string) string
 	Keys     map[string]llm.Secret // by provider; they take precedence over Env
 	BaseURLs map[string]string     // by provider; they take precedence over Env
-	// KeyFile is the file of rlm keys set, usually rlm/keys.json in os.UserConfigDir. The file
-	// contains keys, or names keys in the system's keyring; Keys and Env take precedence. If
-	// KeyFile is empty, no key is read.
+	// KeyFile is the file that `rlm keys set` writes, usually rlm/keys.json in os.UserConfigDir.
+	// The file contains keys, or names keys in the system's keyring; Keys and Env take precedence.
+	// If KeyFile is empty, no key is read.
 	KeyFile string
 	Default string // the provider of names without one; "openai" if empty
 	HTTP    HTTP   // for all providers
 	Prices  string // a price table that takes precedence over servers and the built-in one
-	// Windows and Rates take precedence over Prices. Their keys are full names of models, in
-	// which * stands for any text. A window is in tokens, and only the prices of input and
-	// output tokens must be set.
+	// Windows and Rates take precedence over Prices. Their keys are full names of models, in which
+	// * matches any string. A window is in tokens, and only the prices of input and output tokens
+	// must be set.
 	Windows map[string]int64
 	Rates   map[string]llm.Price
 	// Sampling applies to requests that do not set their own, by depth: at 0 to the root's own
@@ -49,14 +49,14 @@ type Options struct {
 	// entry also applies to all greater depths.
 	Sampling []llm.Sampling
 	Record   string // a file to which every call is appended
-	// Learned is a folder, such as rlm/servers in os.UserCacheDir, in which the registry keeps what
-	// servers refuse, so that the next process does not ask for it again. If it is empty, each
-	// registry learns again.
+	// Learned is a folder, such as rlm/servers in os.UserCacheDir, in which the registry stores
+	// which parameters servers refuse, so that the next process does not send them. If it is empty,
+	// each registry learns them again.
 	Learned string
 	// Replay is a call log that answers instead of all models, without servers and keys.
 	Replay string
-	// Unasked reports that models are only looked up and never asked. Addresses and keys may
-	// then be missing.
+	// Unasked means that models are only looked up and never asked. Addresses and keys may then be
+	// missing.
 	Unasked bool
 }
 
@@ -92,7 +92,7 @@ func New(o Options) (*Registry, error) {
 	return b.registry, nil
 }
 
-// table returns the price table of the caller.
+// table returns the caller's price table.
 func (o *Options) table() (*prices.Table, error) {
 	own, err := prices.Given(o.Windows, o.Rates)
 	if err != nil || o.Prices == "" {
@@ -130,7 +130,7 @@ func (b *builder) openFiles() (err error) {
 	return nil
 }
 
-// isVendors reports whether a provider's models are answered by its vendor's own server.
+// isVendors reports whether the vendor's own server answers for a provider's models.
 func (b *builder) isVendors(provider string) bool {
 	v, ok := vendorOf(provider)
 	if !ok || b.replay != nil {
@@ -177,8 +177,8 @@ func (b *builder) addScripts(name string) {
 	}
 }
 
-// addAgents adds the provider whose models are agent programs, named by their commands. Each is
-// started once, when it is first asked.
+// addAgents adds the provider whose models are agent programs, named by their commands. Each
+// program is started once, when it is first asked.
 func (b *builder) addAgents(name string) {
 	var mu sync.Mutex
 	known := map[string]llm.Provider{}
@@ -202,7 +202,7 @@ func (b *builder) addAgents(name string) {
 	}
 }
 
-// wrap returns the provider, with its calls recorded if the caller asked for that.
+// wrap returns the provider, which records its calls if the caller requested that.
 func (b *builder) wrap(name string, p llm.Provider) llm.Provider {
 	if b.log == nil {
 		return p

@@ -489,7 +489,7 @@ func TestAModelThatMayNotBeStreamedIsAskedForTheWhole(t *testing.T) {
 		for range 2 {
 			response, streamed, err := c.ask(t.Context(), llm.Request{})
 			if c.streamed && want == 1 {
-				want = 2 // the refusal is remembered
+				want = 2 // the registry remembers the refusal
 			}
 			if err != nil || response.Text != long || streamed != long || len(s.Seen()) != want {
 				t.Errorf("got %+v, %v, streamed %q after %d requests", response, err, streamed,

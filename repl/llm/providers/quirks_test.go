@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// openQuirky returns a model of a server, whose quirks are kept in a folder.
+// openQuirky returns a model of a server whose quirks are stored in a folder.
 func openQuirky(t *testing.T, server *llmtest.Server, folder string) llm.Model {
 	t.Helper()
 	registry, err := providers.New(providers.Options{Env: server.Env, Learned: folder, HTTP: quick})
@@ -30,7 +30,7 @@ func openQuirky(t *testing.T, server *llmtest.Server, folder string) llm.Model {
 	return model
 }
 
-// learnedOf returns what is known about a model.
+// learnedOf returns the known facts about a model.
 func learnedOf(t *testing.T, model llm.Model) string {
 	t.Helper()
 	learner, ok := model.Provider.(interface {

@@ -18,7 +18,7 @@ import (
 // slashes. It is safe for concurrent use.
 type Registry struct {
 	fallback string            // the provider of names without a slash
-	knowsOwn bool              // the fallback only knows its own models: it is at its vendor's address
+	knowsOwn bool              // the fallback serves only its own models, at its vendor's address
 	own      *prices.Table     // of the caller
 	sampling []llm.Sampling    // of the caller, by depth
 	openers  map[string]opener // does not change after New
@@ -27,12 +27,12 @@ type Registry struct {
 	kept []io.Closer
 }
 
-// opener returns the provider behind the names with one prefix. It is called for each name, so
-// it caches a provider that has connections to share. Its errors explain what to set.
+// opener returns the provider behind the names with one prefix. It is called for each name, so it
+// caches a provider that has connections to share. Its errors say what to set.
 type opener func(id string) (llm.Provider, error)
 
-// Resolve returns the model with the given name. The error explains what is wrong with the name,
-// or what the provider lacks, such as a key.
+// Resolve returns the model with the given name. The error explains the mistake in the name, or
+// names the provider's missing setting, such as a key.
 func (r *Registry) Resolve(name string) (llm.Model, error) {
 	provider, id, err := r.split(name)
 	if err != nil {
@@ -62,8 +62,8 @@ func noteDefault(err error, name, provider string) error {
 	return &noted
 }
 
-// facts returns what is known about a model: from the caller, from its server, from the
-// built-in table. A model on a machine of the user costs 0, if no price is known.
+// facts returns the known facts about a model: from the caller, from its server, then from the
+// built-in table. A model on a machine of the user costs 0 if no price is known.
 func (r *Registry) facts(provider, name string, byServer llm.Facts) llm.Facts {
 	facts := told.Or(r.own.Lookup(name), told.Or(byServer, prices.Default().Lookup(name)))
 	v, _ := vendorOf(provider)
@@ -74,7 +74,7 @@ func (r *Registry) facts(provider, name string, byServer llm.Facts) llm.Facts {
 	return facts
 }
 
-// keep registers something that is closed with the registry, such as connections.
+// keep registers a resource that is closed with the registry, such as connections.
 func (r *Registry) keep(c io.Closer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // checkSampling returns an error of the kind "bad configuration" if no server could accept the
-// sampling of some depth.
+// sampling at some depth.
 func checkSampling(byDepth []llm.Sampling) error {
 	for depth, s := range byDepth {
 		err := findMistake(s)

@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// dropped collects the parts that models reject.
+// dropped collects the sampling parameters that models reject.
 type dropped struct{ parts []string }
 
 func (d *dropped) NoteWait(callnotes.Wait) {}
@@ -54,7 +54,7 @@ func TestRejectedPartsOfTheSamplingAreDroppedAndReported(t *testing.T) {
 
 		want := []string{"effort", "seed", "temperature", "top_p"}
 		if c.format == "anthropic" {
-			want = []string{"effort", "temperature", "top_p"} // it has no seed
+			want = []string{"effort", "temperature", "top_p"} // the format has no seed
 		}
 		if !slices.Equal(notes.parts, want) || len(s.Seen()) != len(want)+2 {
 			t.Errorf("dropped %q with %d requests, want %q", notes.parts, len(s.Seen()), want)

@@ -118,7 +118,8 @@ func TestGroqsAddressMayLackItsPath(t *testing.T) {
 	}
 }
 
-// TestAnExampleNeedsNoProviderIfItIsTheDefault: a provider may serve models that others made.
+// TestAnExampleNeedsNoProviderIfItIsTheDefault checks that each provider's example works without
+// the provider's name, even if another vendor made the model.
 func TestAnExampleNeedsNoProviderIfItIsTheDefault(t *testing.T) {
 	for _, v := range vendors {
 		if strings.Contains(v.example, "/") {

@@ -19,13 +19,13 @@ const (
 	anthropicFormat
 )
 
-// locality says where a vendor's models run, and so what they cost if no price is known.
+// locality says where a vendor's models run, which determines their cost if no price is known.
 type locality int
 
 const (
-	elsewhere  locality = iota // at the vendor, or behind a proxy: the price is unknown
-	atLoopback                 // here, if the address is this machine's
-	atHome                     // on a machine of the user, wherever it is
+	elsewhere  locality = iota // at the vendor or behind a proxy; the price is unknown
+	atLoopback                 // on this machine, if the address is loopback
+	atHome                     // on a machine of the user, at any address
 )
 
 // vendor describes a provider with a server.
@@ -37,11 +37,11 @@ type vendor struct {
 	keyVars     []string // the environment variables of the key; the first that is set wins
 	urlVar      string   // the environment variable of the address
 	addressNote string   // for the manual
-	defaultURL  string   // empty if the address has to be set
-	needsKey    bool     // at the default address; other addresses may do without
+	defaultURL  string   // empty if the user must set the address
+	needsKey    bool     // at the default address; other addresses may need none
 	unlisted    bool     // see openai.Options
 	oldLimit    bool     // see openai.Options
-	atOnce      int      // requests that the server works on at once; 0: many
+	atOnce      int      // requests that the server handles concurrently; 0: many
 	runs        locality
 	start       string // how to start the user's own server; empty for other servers
 	describes   openai.Description
@@ -50,7 +50,7 @@ type vendor struct {
 	families    []string // beginnings of the names of its models
 }
 
-// vendors are all providers with a server. To add one that speaks a known format, add it
+// vendors holds all providers with a server. A provider with a supported format only needs an entry
 // here. docs/reference/models.md has the same table.
 var vendors = []vendor{
 	{
@@ -147,14 +147,14 @@ func vendorOf(name string) (vendor, bool) {
 	return vendors[i], true
 }
 
-// KeyVariables returns the environment variables that may hold the key of a provider; the first that
-// is set wins. It returns nil for an unknown provider.
+// KeyVariables returns the environment variables that may hold the key of a provider; the first
+// that is set wins. It returns nil for an unknown provider.
 func KeyVariables(provider string) []string {
 	v, _ := vendorOf(provider)
 	return slices.Clone(v.keyVars)
 }
 
-// Names returns the names of all providers with a server, those of vendors first.
+// Names returns the names of all providers with a server, hosted services first.
 func Names() []string {
 	names := make([]string, len(vendors))
 	for i := range vendors {
@@ -167,8 +167,8 @@ func Names() []string {
 const ollamaPort = "11434"
 
 // parseOllamaHost returns the address of Ollama's OpenAI interface from the value of Ollama's
-// own variable: a host with or without scheme and port. The value may be the address on which
-// the server listens, which is not always one to connect to.
+// own variable: a host with or without scheme and port. The value may be the address on which the
+// server listens, which is not always an address to connect to.
 func parseOllamaHost(host string) (string, error) {
 	if !strings.Contains(host, "://") {
 		host = "http://" + host

@@ -49,8 +49,8 @@ func setUp(
 	return server, model
 }
 
-// each runs a test for each format, streamed and whole. The caller that the test receives
-// makes the calls.
+// each runs a test for each format, streamed and whole. The test makes its calls with the caller
+// that it receives.
 func each(
 	t *testing.T, config providers.HTTP, answer llm.Func, test func(s *llmtest.Server, c caller),
 ) {
@@ -90,7 +90,7 @@ func (c caller) ask(ctx context.Context, r llm.Request) (llm.Response, string, e
 	return response, got.String(), err
 }
 
-// reply answers every request with a text.
+// reply answers every request with text.
 func reply(text string) llm.Func {
 	return func(llm.Request) (llm.Response, error) {
 		return llm.Response{Text: text, Usage: llm.Usage{
@@ -403,7 +403,7 @@ func TestSlownessEndsByTheTimeout(t *testing.T) {
 		"later":      llmtest.Stall(5),
 	} {
 		t.Run(name, func(t *testing.T) {
-			var again atomic.Int64 // a busy server may not see a request in time
+			var again atomic.Int64 // a busy server might not receive a request in time
 			config := providers.HTTP{
 				Timeout: 50 * time.Millisecond, FirstWait: time.Millisecond,
 				Attempts: 2, Wait: func(*llm.Error, time.Duration) { again.Add(1) },

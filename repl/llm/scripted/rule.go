@@ -14,8 +14,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Rule is an answer and the condition under which it is given. It sets exactly one of Reply,
-// Expand, Error and Do.
+// Rule is an answer and its condition. It sets exactly one of Reply, Expand, Error and Do.
 type Rule struct {
 	When   When          `yaml:"when"`
 	Reply  *string       `yaml:"reply"`  // given verbatim
@@ -35,7 +34,7 @@ type When struct {
 	Depth   *int   `yaml:"depth"`
 	Turn    *int   `yaml:"turn"`
 	Slot    *int   `yaml:"slot"`
-	Said    *int   `yaml:"said"`   // how many replies of the model the conversation contains
+	Said    *int   `yaml:"said"`   // number of replies of the model in the conversation
 	Schema  *bool  `yaml:"schema"` // whether the request has a schema
 	Model   string `yaml:"model"`
 	Last    string `yaml:"last"`   // a regular expression (RE2) for the last message
@@ -91,7 +90,7 @@ func (rule *Rule) check() error {
 	return nil
 }
 
-// checkNames returns an error if the text to expand uses a name without a value.
+// checkNames returns an error if Expand uses a name without a value.
 func (rule *Rule) checkNames() error {
 	if rule.Expand == nil {
 		return nil
@@ -115,7 +114,7 @@ func (rule *Rule) checkNames() error {
 	return nil
 }
 
-// builtinNames returns the names available in every text to expand, with their values.
+// builtinNames returns the names that every Expand can use, with their values.
 func builtinNames(r llm.Request) map[string]string {
 	last := r.Messages[len(r.Messages)-1]
 	return map[string]string{
@@ -141,8 +140,8 @@ func countReplies(r llm.Request) int {
 	return n
 }
 
-// match reports whether a rule answers a request, and returns the values of the names available
-// in its text.
+// match reports whether a rule answers a request, and returns the values of the names that its
+// Expand can use.
 func (rule *Rule) match(r llm.Request) (names map[string]string, ok bool) {
 	if !rule.When.fits(r) {
 		return nil, false
@@ -208,11 +207,11 @@ func findGroups(
 	return false
 }
 
-// placeholder is a name in a text to expand: ${name}, or ${json:name} for the value as a
+// placeholder matches a name in a string to expand: ${name}, or ${json:name} for the value as a
 // JSON string, which is also a string literal in Python.
 var placeholder = lazyregexp.New(`\$\{(json:)?(\w+)\}`)
 
-// expand replaces the names in a text with their values.
+// expand replaces the names in text with their values.
 func expand(text string, names map[string]string) (string, error) {
 	var out strings.Builder
 	end := 0

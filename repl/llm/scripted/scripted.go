@@ -1,9 +1,9 @@
 // Package scripted answers requests by rules, from a file or from Go, without any model.
 // It serves tests, demos and dry runs.
 //
-// The first rule that matches a request answers it. The answer depends on the request alone and
-// not on the order of requests, so a scripted run is the same however many calls are in flight.
-// docs/reference/models.md describes the format of the file.
+// The first rule that matches a request answers it. The answer depends only on the request, not on
+// the order of requests, so concurrent calls do not change a scripted run. docs/reference/models.md
+// describes the format of the file.
 package scripted
 
 import (
@@ -183,7 +183,7 @@ func (s *script) noReply(r llm.Request) error {
 	}
 }
 
-// answer returns what a rule answers.
+// answer returns the answer of a rule.
 func (s *script) answer(rule *Rule, r llm.Request, names map[string]string) (llm.Response, error) {
 	switch {
 	case rule.Do != nil:

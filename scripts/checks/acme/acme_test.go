@@ -1,4 +1,4 @@
-// Package acme obtains certificates from an authority like Let's Encrypt's.
+// Package acme tests certificates from an authority like Let's Encrypt.
 package acme
 
 import (
@@ -30,8 +30,8 @@ import (
 
 const name = "rlm.example.org"
 
-// authority is Pebble, the test server of Let's Encrypt: it issues certificates for names that it
-// has reached at a port of this machine.
+// authority is Pebble, the test server of Let's Encrypt. It issues certificates for names after it
+// has reached them at a port of this machine.
 type authority struct {
 	*httptest.Server
 
@@ -123,7 +123,7 @@ func serve(t *testing.T, dir string, seconds uint64) *served {
 	ended := make(chan error, 1)
 	go func() { ended <- web.ServeTLS(l, "", "") }()
 	t.Cleanup(func() {
-		_ = web.Close() // nothing is under way
+		_ = web.Close() // no request is under way
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
@@ -145,8 +145,8 @@ func (s *served) connect(host string, protocols ...string) (*x509.Certificate, e
 	return c.(*tls.Conn).ConnectionState().PeerCertificates[0], nil //nolint:forcetypeassert // documented
 }
 
-// TestACertificateIsMadeKeptAndRenewed uses an authority like a real server: it checks the name at
-// the server itself.
+// TestACertificateIsMadeKeptAndRenewed uses an authority that checks the name at the server itself,
+// like a real authority.
 func TestACertificateIsMadeKeptAndRenewed(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir, 8)
@@ -171,7 +171,7 @@ func TestACertificateIsMadeKeptAndRenewed(t *testing.T) {
 		}
 		later, err := s.connect(name)
 		if wrong, ok := errors.AsType[x509.CertificateInvalidError](err); ok && wrong.Reason == x509.Expired {
-			continue // a busy machine renews late if a certificate is valid for seconds
+			continue // a busy machine may renew late, since a certificate is valid only for seconds
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -180,12 +180,12 @@ func TestACertificateIsMadeKeptAndRenewed(t *testing.T) {
 	}
 }
 
-// broken reaches nothing.
+// broken is an HTTP transport that cannot reach any server.
 type broken struct{}
 
 func (broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("unreachable") }
 
-// TestAKeptCertificateIsUsedAgain: a second server does not contact an authority.
+// TestAKeptCertificateIsUsedAgain checks that a second server does not contact an authority.
 func TestAKeptCertificateIsUsedAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir, 3600)
@@ -208,8 +208,8 @@ func TestAKeptCertificateIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestOnlyTheNamedHostsGetCertificates: a client cannot make the server request certificates for
-// other names.
+// TestOnlyTheNamedHostsGetCertificates checks that a client cannot make the server request
+// certificates for other names.
 func TestOnlyTheNamedHostsGetCertificates(t *testing.T) {
 	s := serve(t, t.TempDir(), 3600)
 	for _, host := range []string{"other.example.org", "x." + name, "localhost"} {
@@ -224,8 +224,8 @@ func TestOnlyTheNamedHostsGetCertificates(t *testing.T) {
 	}
 }
 
-// TestAnAuthorityThatDoesNotReachTheServerMakesNoCertificate: the failure is reported, and clients
-// receive no other certificate.
+// TestAnAuthorityThatDoesNotReachTheServerMakesNoCertificate checks that the failure is reported,
+// and that clients do not receive another certificate.
 func TestAnAuthorityThatDoesNotReachTheServerMakesNoCertificate(t *testing.T) {
 	closed := listen(t)
 	port := closed.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on TCP

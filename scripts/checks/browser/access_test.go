@@ -24,10 +24,10 @@ import (
 	"github.com/rlmhq/rlm/viewer"
 )
 
-// pictures is the folder for the screenshots of docs.
+// pictures is the folder for the screenshots in docs.
 var pictures = flag.String("pictures", "", "folder for the screenshots of TestPictures")
 
-// needsKey is a server that wants a key before it shows runs.
+// needsKey starts a server that requires a key before it shows runs.
 func needsKey(t *testing.T) *httptest.Server {
 	t.Helper()
 	pages := viewer.New(newShelf(newStory(time.Now()).build.Run()), slog.New(slog.DiscardHandler))
@@ -42,7 +42,7 @@ func needsKey(t *testing.T) *httptest.Server {
 	return server
 }
 
-// look makes the page small or dark.
+// look sets the size and the colour scheme of the page.
 func look(b *page, isMobile, isDark bool) {
 	width, height := int64(1360), int64(760)
 	if isMobile {
@@ -58,7 +58,7 @@ func look(b *page, isMobile, isDark bool) {
 	b.Do(chromedp.EmulateViewport(width, height), media)
 }
 
-// TestNoBarriers lets axe-core look at all pages. make axe installs it.
+// TestNoBarriers checks all pages with axe-core, which make axe installs.
 func TestNoBarriers(t *testing.T) {
 	t.Parallel()
 	name := os.Getenv("RLM_AXE")
@@ -101,7 +101,7 @@ func TestNoBarriers(t *testing.T) {
 	}
 }
 
-// findBarriers fails for each barrier that is serious or critical.
+// findBarriers fails the test for each barrier that is serious or critical.
 func findBarriers(t *testing.T, b *page, axe string) {
 	t.Helper()
 	const run = `axe.run(document, {resultTypes: ['violations']}).then((r) => { window.axeResult = JSON.stringify({
@@ -132,7 +132,8 @@ func findBarriers(t *testing.T, b *page, axe string) {
 	}
 }
 
-// shrink returns a picture as PNG, with colours that a reader cannot tell from those that it has.
+// shrink returns a picture as PNG, with fewer colours, so that a reader does not see the
+// difference.
 func shrink(t *testing.T, picture image.Image) []byte {
 	t.Helper()
 	bounds := picture.Bounds()
@@ -152,7 +153,7 @@ func shrink(t *testing.T, picture image.Image) []byte {
 	return data.Bytes()
 }
 
-// TestPictures takes the screenshots of docs.
+// TestPictures takes the screenshots in docs.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	dir := *pictures

@@ -1,4 +1,4 @@
-// Package browser opens pages in a real Chromium, for tests of what a server shows to a person.
+// Package browser opens pages in a real Chromium, for tests of what a server shows to people.
 package browser
 
 import (
@@ -18,7 +18,7 @@ import (
 // require turns a missing Chromium into a failure instead of a skip.
 const require = "RLM_REQUIRE_BROWSER"
 
-// Wait polls at this interval, up to the limit.
+// The interval at which Wait polls, and its time limit.
 const (
 	waitPause = 20 * time.Millisecond
 	waitLimit = time.Minute
@@ -106,7 +106,8 @@ func (p *Page) Wait(expression string) {
 	}
 }
 
-// isBetweenPages reports whether an expression had no value because the page was just changing.
+// isBetweenPages reports whether an expression had no value because the page was changing at that
+// moment.
 func isBetweenPages(err error) bool {
 	var refused *cdproto.Error
 	return errors.As(err, &refused) && refused.Code == noContext

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/scripts/checks/browser"
 )
 
-// TestAWaitSurvivesAChangeOfPages: the page redirects to another one while a test waits for that.
+// TestAWaitSurvivesAChangeOfPages checks a wait during which the page redirects to another page.
 func TestAWaitSurvivesAChangeOfPages(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

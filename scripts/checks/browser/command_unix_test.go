@@ -131,8 +131,8 @@ func (w *watchedRun) follow(until string) (end func(code int, last string)) {
 	}
 }
 
-// TestARunOfAnotherProcessIsWatched kills the run's process; another one continues and ends the
-// run.
+// TestARunOfAnotherProcessIsWatched kills the run's process. Another process then continues and
+// ends the run.
 func TestARunOfAnotherProcessIsWatched(t *testing.T) {
 	w := newWatchedRun(t)
 	first := w.begin()

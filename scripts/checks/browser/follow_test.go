@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/viewer"
 )
 
-// openLive opens a run in its second turn, in a small window: its texts do not fit in.
+// openLive opens a run in its second turn, in a window that is too small for its texts.
 func openLive(t *testing.T) (*page, *storyRun, *shelf) {
 	t.Helper()
 	story := live()
@@ -50,7 +50,8 @@ func TestThePartFollowsARunThatGoesOn(t *testing.T) {
 	}
 }
 
-// TestAReaderKeepsThePlace reads the first code of a run that goes on.
+// TestAReaderKeepsThePlace checks that the page does not scroll while a reader looks at the first
+// code of an active run.
 func TestAReaderKeepsThePlace(t *testing.T) {
 	t.Parallel()
 	b, story, source := openLive(t)
@@ -72,7 +73,7 @@ func TestAReaderKeepsThePlace(t *testing.T) {
 	}
 }
 
-// TestTheLastRowIsFollowed: a reader at the end of the tree stays there.
+// TestTheLastRowIsFollowed checks that a reader at the end of the tree stays at the end.
 func TestTheLastRowIsFollowed(t *testing.T) {
 	t.Parallel()
 	b, story, source := openLive(t)
@@ -106,7 +107,7 @@ func TestElapsedTimeIsUpdated(t *testing.T) {
 	b.Wait(`document.querySelector('#row0 .c-time').textContent === '29.0 s'`)
 }
 
-// TestAnUnknownPriceIsNoProblem shows a run without a failure.
+// TestAnUnknownPriceIsNoProblem checks that a call without a known price is not shown as a problem.
 func TestAnUnknownPriceIsNoProblem(t *testing.T) {
 	t.Parallel()
 	s := newStory(time.Now().Add(-time.Hour))
@@ -121,7 +122,7 @@ func TestAnUnknownPriceIsNoProblem(t *testing.T) {
 	}
 	b.Wait(`[...document.querySelectorAll('.c-usd')].some((c) => c.textContent === 'unknown')`)
 
-	// Other warnings are problems.
+	// Other warnings must be shown as problems.
 	s.tell(0, ledger.Event{Kind: ledger.EventWarning, Error: "something else"})
 	open(b, serve(t, newShelf(s.build.Run())).URL+shown)
 	b.Wait(`document.querySelector('.row.problem')?.textContent.includes('something else')`)
@@ -147,7 +148,7 @@ func TestATurnShowsItsCode(t *testing.T) {
 	b.Wait(`document.querySelector('.row.chosen').row === 7`)
 }
 
-// TestALongRunShowsItsLastTurns bounds what the row of a loop shows.
+// TestALongRunShowsItsLastTurns checks the bound on what the row of a loop shows.
 func TestALongRunShowsItsLastTurns(t *testing.T) {
 	t.Parallel()
 	s := newStory(time.Now().Add(-time.Hour))
@@ -204,7 +205,7 @@ func TestAListIsOperatedByKeys(t *testing.T) {
 
 	b.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Enter))
 	b.Wait(`document.activeElement.id === 'scroll' && document.querySelector('.row.chosen')`)
-	b.Do(chromedp.KeyEvent("a")) // back to where the run is in the list
+	b.Do(chromedp.KeyEvent("a")) // back to the run's position in the list
 	at("outage")
 }
 
@@ -241,8 +242,8 @@ func storeOf(t *testing.T) viewer.Store {
 	return s
 }
 
-// TestEveryControlIsReached goes through the page of a run with Tab. Each control shows that it has
-// the focus.
+// TestEveryControlIsReached visits the controls of a run's page with the Tab key. Each control must
+// show that it has the focus.
 func TestEveryControlIsReached(t *testing.T) {
 	t.Parallel()
 	b := startBrowser(t)
@@ -275,7 +276,7 @@ func TestControlsAreOperatedByKeys(t *testing.T) {
 	b := startBrowser(t)
 	open(b, serve(t, newShelf(over(), otherRuns()...)).URL+shown)
 
-	// The strip leads from call to call.
+	// The arrow keys move along the strip from call to call.
 	b.Do(chromedp.Focus("#parallel"), chromedp.KeyEvent(kb.ArrowRight))
 	b.Wait(`document.querySelector('.row.chosen').row === 3`)
 	b.Do(chromedp.KeyEvent(kb.End))
@@ -283,13 +284,13 @@ func TestControlsAreOperatedByKeys(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.ArrowLeft))
 	b.Wait(`document.getElementById('parallel').getAttribute('aria-valuetext').startsWith('call 21 of 22')`)
 
-	// The divider moves.
+	// The arrow keys move the divider.
 	b.Do(chromedp.Focus("#divider"), chromedp.KeyEvent(kb.ArrowRight))
 	b.Wait(`document.getElementById('divider').getAttribute('aria-valuenow') === '61'`)
 	b.Do(chromedp.KeyEvent(kb.Home))
 	b.Wait(`document.getElementById('divider').getAttribute('aria-valuenow') === '20'`)
 
-	// Enter leads to the texts, where arrows scroll, and Escape back.
+	// Enter leads to the texts, where arrows scroll, and Escape leads back.
 	b.Do(chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.Enter))
 	b.Wait(`document.activeElement.id === 'part' && document.querySelectorAll('#part pre').length > 6`)
 	b.Do(chromedp.KeyEvent(kb.PageDown))
@@ -297,7 +298,7 @@ func TestControlsAreOperatedByKeys(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.Escape))
 	b.Wait(`document.activeElement.id === 'scroll'`)
 
-	// Folding, and the checkbox.
+	// Keys fold rows, and change the checkbox.
 	b.Do(chromedp.KeyEvent(kb.ArrowLeft))
 	b.Wait(rows + `.length === 1`)
 	b.Do(chromedp.KeyEvent(kb.ArrowRight))

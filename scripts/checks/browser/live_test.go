@@ -11,10 +11,10 @@ import (
 	"github.com/rlmhq/rlm/viewer"
 )
 
-// changed is a source of a run that becomes another run, once.
+// changed is a source of a run that is replaced once with another run.
 type changed struct {
 	from, to *viewer.Run
-	isOther  chan struct{} // closed when it does
+	isOther  chan struct{} // closed when the run is replaced
 }
 
 func (c *changed) List(ctx context.Context) ([]viewer.Item, error) {
@@ -44,8 +44,8 @@ func (c *changed) Wait(ctx context.Context, _ string, run *viewer.Run) error {
 	}
 }
 
-// TestTheChosenRowMayDisappear: a chosen row may disappear, because the record of a turn has other
-// parts than the turn's steps had.
+// TestTheChosenRowMayDisappear checks a chosen row that disappears, which is possible because the
+// record of a turn has different parts from the turn's steps.
 func TestTheChosenRowMayDisappear(t *testing.T) {
 	t.Parallel()
 	all := largeRun(10)

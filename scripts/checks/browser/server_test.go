@@ -34,7 +34,7 @@ func (m oneModel) Resolve(name string) (llm.Model, error) {
 	return llm.Model{Name: name, ID: name, Provider: m.Provider, Facts: llm.Facts{Window: 100_000}}, nil
 }
 
-// held blocks the model when it is asked to wait, until the test releases it.
+// held is a model that blocks on a request to wait until the test releases it.
 type held struct {
 	llm.Provider
 	asked, release chan struct{}
@@ -52,8 +52,8 @@ func (h *held) Complete(ctx context.Context, r llm.Request, stream func(string))
 	return h.Provider.Complete(ctx, r, stream)
 }
 
-// replying is a model whose turns have the given replies, the last one again and again. Sub-models
-// reply with leaf.
+// replying returns a model whose turns have the given replies, and which repeats the last one.
+// Sub-models reply with leaf.
 func replying(t *testing.T, leaf string, turns ...string) llm.Provider {
 	t.Helper()
 	code := "NEEDS_CODE"
@@ -75,13 +75,13 @@ func replying(t *testing.T, leaf string, turns ...string) llm.Provider {
 	return model
 }
 
-// counting counts needles in a loop of two turns.
+// counting returns a model that counts needles in a loop of two turns.
 func counting(t *testing.T) llm.Provider {
 	t.Helper()
 	return replying(t, "", "```repl\nprint(len(context))\n```", "```repl\nFINAL(str(context.count('needle')))\n```")
 }
 
-// growing is a model whose run waits after its first turn, which asks a sub-model.
+// growing returns a model whose run waits after its first turn, which asks a sub-model.
 func growing(t *testing.T) *held {
 	t.Helper()
 	model := replying(t, "yes, it is", "Look.\n\n```repl\nprint('wait', llm_query('is it there?'))\n```",
@@ -91,14 +91,14 @@ func growing(t *testing.T) *held {
 
 var hay = strings.Repeat("hay needle ", 200)
 
-// served is a server for a test, with a client for it.
+// served is a server for a test, with a client of the server.
 type served struct {
 	*testing.T
 	folder server.Folder
 	web    *httptest.Server
 }
 
-// startServer starts a server on loopback. Change, if set, changes its options.
+// startServer starts a server on loopback. change, if set, changes its options.
 func startServer(t *testing.T, model llm.Provider, change func(*server.Options)) *served {
 	t.Helper()
 	folder := server.Folder(t.TempDir())
@@ -186,7 +186,7 @@ func (s *served) do(method, path, key string, body any) string {
 	return string(text)
 }
 
-// runToEnd makes a run, and waits for its end.
+// runToEnd starts a run, and waits for its end.
 func (s *served) runToEnd() {
 	s.Helper()
 	made := s.do("POST", "/v1/runs", "", object{"question": "how many?", "contexts": []object{{"text": hay}}})
@@ -235,7 +235,7 @@ func TestAPersonSeesARunOfTheServerGrow(t *testing.T) {
 
 	made := s.do("POST", "/v1/runs", alice, object{"question": "how many?", "contexts": []object{{"text": hay}}})
 	id := idOf(t, made)
-	<-model.asked                                         // the second turn
+	<-model.asked                                         // wait for the second turn
 	p.Do(chromedp.Reload(), chromedp.WaitVisible(".row")) // the only run is opened
 	p.Wait(`document.getElementById('status').textContent === 'running'`)
 	p.Wait(rows + `.includes('is it there?')`)
@@ -260,7 +260,7 @@ func TestAPersonSeesARunOfTheServerGrow(t *testing.T) {
 func TestAPersonSeesAParkedRunGoOn(t *testing.T) {
 	s := startMailing(t)
 	path := "/v1/runs/" + idOf(t, s.do("POST", "/v1/runs", "", object{"question": "mail her"}))
-	s.do("GET", path+"/events", "", nil) // until it waits
+	s.do("GET", path+"/events", "", nil) // until the run waits
 	p := browser.Open(t)
 	p.Do(chromedp.Navigate(s.web.URL), chromedp.WaitVisible(".row")) // the only run is opened
 	p.Wait(`document.getElementById('status').textContent === 'parked'`)
@@ -286,14 +286,14 @@ func TestThePageNeedsNoKeyOnLoopback(t *testing.T) {
 	}
 }
 
-// foul is as [hostile], with further elements.
+// foul is like [hostile], with additional elements.
 const foul = `<img src=x onerror="window.owned=1"><svg onload="window.owned=1"></svg>` +
 	`<script>window.owned=1</script><iframe srcdoc="<script>parent.owned=1</script>"></iframe>` +
 	`"'--></style></textarea><a href="javascript:window.owned=1">[x](javascript:window.owned=1)</a>` +
 	"\u202e\u2028\x1b]0;owned\x07"
 
-// hostileModel is a model whose every text is hostile: its thoughts, its code and its output, the
-// prompts and answers of its sub-calls, and its answer.
+// hostileModel returns a model all of whose texts are hostile: thoughts, code and output, prompts
+// and answers of sub-calls, and the answer.
 func hostileModel(t *testing.T) llm.Provider {
 	t.Helper()
 	quoted := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(quoteJSON(foul))
@@ -302,15 +302,15 @@ func hostileModel(t *testing.T) llm.Provider {
 	return replying(t, foul, asks, "```repl\nFINAL("+quoted+")\n```")
 }
 
-// TestAHostileRunOfTheServerIsText shows a run made over the API from hostile texts, and inspects
-// each of its rows. None of the texts becomes an element or runs.
+// TestAHostileRunOfTheServerIsText shows a run with hostile texts that was started over the API,
+// and inspects each of its rows. No text may become an element or run.
 func TestAHostileRunOfTheServerIsText(t *testing.T) {
 	s := startServer(t, hostileModel(t), nil)
 	made := s.do("POST", "/v1/runs", "", object{"question": foul, "contexts": []object{
 		{"name": foul[:80], "text": strings.Repeat(foul, 100)},
 		{"name": strings.Repeat("long ", 50), "text": hay},
 	}})
-	s.do("GET", "/v1/runs/"+idOf(t, made)+"/events", "", nil) // until it ends
+	s.do("GET", "/v1/runs/"+idOf(t, made)+"/events", "", nil) // until the run ends
 	policy := s.policy()
 	for _, part := range []string{"default-src 'none'", "require-trusted-types-for 'script'"} {
 		if !strings.Contains(policy, part) {

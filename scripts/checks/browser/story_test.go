@@ -11,7 +11,8 @@ import (
 	"github.com/rlmhq/rlm/viewer"
 )
 
-// storyRun is a run in some turns: a model reads logs in parts. Each turn takes 20 seconds.
+// storyRun is a run of several turns, in which a model reads logs in parts. Each turn takes 20
+// seconds.
 type storyRun struct {
 	build viewer.Builder
 	at    time.Time
@@ -55,7 +56,7 @@ func (s *storyRun) reply(text, code string) {
 // calls is the number of calls that the story makes at the same time.
 const calls = 18
 
-// begin begins the calls.
+// begin starts the calls.
 func (s *storyRun) begin() {
 	for range calls {
 		s.tell(200*time.Millisecond, ledger.Event{
@@ -64,7 +65,7 @@ func (s *storyRun) begin() {
 	}
 }
 
-// end ends the calls, from one to another one. The last of all fails.
+// end ends the calls in a range. The last call of the run fails.
 func (s *storyRun) end(from, to int) {
 	for i := from; i < to; i++ {
 		e := ledger.Event{
@@ -108,7 +109,7 @@ var texts = []string{
 	"The answers agree, so I can answer.",
 }
 
-// first tells the first two turns, the second one up to its calls in flight.
+// first adds the first two turns, and stops while the calls of the second one are in flight.
 func (s *storyRun) first() {
 	s.reply(texts[0], codes[0])
 	s.run(codes[0], "42 files, ['billing/app.log', 'billing/db.log', 'gateway/access.log']\n{'billing/app.log': 17, "+
@@ -118,7 +119,7 @@ func (s *storyRun) first() {
 	s.end(0, 7)
 }
 
-// rest tells the rest.
+// rest adds the remaining events.
 func (s *storyRun) rest() {
 	s.end(7, calls)
 	s.run(codes[1], strings.Repeat("The pool of connections was exhausted at 02:10.\n", 4))
@@ -149,7 +150,7 @@ func newShelf(run *viewer.Run, others ...viewer.Item) *shelf {
 	return s
 }
 
-// set changes the run.
+// set replaces the run.
 func (s *shelf) set(run *viewer.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +194,7 @@ func (s *shelf) Wait(ctx context.Context, _ string, run *viewer.Run) error {
 	}
 }
 
-// otherRuns are rows of a list.
+// otherRuns returns rows of a list.
 func otherRuns() []viewer.Item {
 	now := time.Now()
 	return []viewer.Item{
@@ -219,7 +220,7 @@ func otherRuns() []viewer.Item {
 	}
 }
 
-// listed is the address of the list, and of the run in it.
+// The addresses of the list, and of the run in the list.
 const (
 	listed = "/secret/"
 	shown  = "/secret/#run=outage"

@@ -22,18 +22,18 @@ import (
 	"github.com/rlmhq/rlm/viewer"
 )
 
-// viewerTraces are the recorded runs with which package viewer is tested, too.
+// viewerTraces is the folder of the recorded runs with which package viewer is also tested.
 const viewerTraces = "../../../viewer/testdata"
 
-// hostile is text that would run, or leave its place, if a page treated it as anything but text.
+// hostile is text that would run, or appear elsewhere, if a page did not treat it as plain text.
 const hostile = `</script><script>document.title="owned"</script><img src=x onerror='document.title="owned"'>` +
 	"\u202e\u2028\x1b]0;x\a${'a'}<!--<script>"
 
-// rows returns the titles of the visible rows.
+// rows is an expression for the titles of the visible rows.
 const rows = `[...document.querySelectorAll('.row:not([hidden])')].sort((a, b) => a.place - b.place)` +
 	`.map((r) => r.querySelector('.title').textContent)`
 
-// Other files of the tests use the browser through these names.
+// The names through which other test files use the browser.
 type page = browser.Page
 
 func startBrowser(t *testing.T) *page {
@@ -60,7 +60,7 @@ func serve(tb testing.TB, source viewer.Source) *httptest.Server {
 	return server
 }
 
-// lock locks a file as a process that writes a record does.
+// lock locks a file in the same way as a process that writes a record.
 func lock(t *testing.T, name string) (unlock func()) {
 	t.Helper()
 	f, err := os.Open(name)
@@ -112,7 +112,7 @@ func TestAPersonReadsARun(t *testing.T) {
 		t.Errorf("row %q", got)
 	}
 
-	b.Do(chromedp.KeyEvent("h")) // folds it
+	b.Do(chromedp.KeyEvent("h")) // folds the row
 	b.Wait(rows + `.length === 12`)
 	b.Do(chromedp.KeyEvent("/"))
 	if got := browser.Eval[string](b, `document.activeElement.id`); got != "search" {
@@ -163,7 +163,7 @@ func TestARunGrowsOnThePage(t *testing.T) {
 	if got := browser.Eval[string](b, `document.getElementById('status').textContent`); got != "running" {
 		t.Errorf("status %q", got)
 	}
-	unlock() // its process has ended
+	unlock() // as if the run's process had ended
 	b.Wait(`document.getElementById('status').textContent === 'interrupted'`)
 	if err := os.WriteFile(name, all, 0o600); err != nil {
 		t.Fatal(err)
@@ -172,8 +172,8 @@ func TestARunGrowsOnThePage(t *testing.T) {
 	b.Wait(rows + `.length === 20`)
 }
 
-// TestAHostileRunIsText fills everything that a trace can contain with hostile text. None of it
-// becomes an element or runs, in a served page or in a file.
+// TestAHostileRunIsText fills everything that a trace can contain with hostile text. No text may
+// become an element or run, in a served page or in a file.
 func TestAHostileRunIsText(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.html")
@@ -212,7 +212,7 @@ func TestAHostileRunIsText(t *testing.T) {
 	}
 }
 
-// hostileRun is a run whose every text is hostile, with a deep tree and invalid numbers.
+// hostileRun returns a run with only hostile texts, a deep tree and invalid numbers.
 func hostileRun() *viewer.Run {
 	var b viewer.Builder
 	for _, kind := range []ledger.EventKind{
@@ -238,7 +238,7 @@ func hostileRun() *viewer.Run {
 	return run
 }
 
-// oneRun is a source of an unchanging run.
+// oneRun is a source of a run that does not change.
 type oneRun struct{ run *viewer.Run }
 
 func (o oneRun) List(context.Context) ([]viewer.Item, error) {
@@ -249,7 +249,8 @@ func (o oneRun) Open(context.Context, string) (*viewer.Run, error) { return o.ru
 
 func (o oneRun) Wait(context.Context, string, *viewer.Run) error { return viewer.ErrEnded }
 
-// largeRun returns a run of about that many nodes: turns of one snippet with 8 calls.
+// largeRun returns a run with about the given number of nodes. Each turn has one snippet with 8
+// calls.
 func largeRun(nodes int) *viewer.Run {
 	var b viewer.Builder
 	at := time.Now()
@@ -306,7 +307,8 @@ func BenchmarkFirstPaint(b *testing.B) {
 	b.ReportMetric(sum/float64(b.N), "ms/paint")
 }
 
-// scroll scrolls by 15 rows a frame through 300 frames, and returns their median duration.
+// scroll is an expression that scrolls by 15 rows per frame for 300 frames, and returns the frames'
+// median duration.
 const scroll = `new Promise((done) => {
 	const box = document.getElementById('scroll'), times = [];
 	let last = performance.now();

@@ -20,8 +20,8 @@ const (
 	cypherWrites = "openCypher TCK, scenarios that write"
 )
 
-// cypherResults runs the scenarios of openCypher's Technology Compatibility Kit. Scenarios that
-// create procedures are left out: no graph has any.
+// cypherResults runs the scenarios of openCypher's Technology Compatibility Kit. It omits scenarios
+// that create procedures, because graphs do not have any.
 func cypherResults(t *testing.T) []result {
 	t.Helper()
 	files := readSuite(t, "tck")
@@ -138,7 +138,8 @@ func readParameters(rows *messages.PickleTable) (map[string]any, error) {
 }
 
 // wantError checks that a query is refused, as in "a TypeError should be raised at runtime:
-// InvalidArgumentValue". The words for errors are openCypher's; this graph has its own.
+// InvalidArgumentValue". It does not compare the words, because they are openCypher's, and this
+// graph has its own.
 func wantError(failed error, text string) error {
 	if failed == nil {
 		return fmt.Errorf("no error, but %s", text)
@@ -205,7 +206,7 @@ func (a table) compare(want *messages.PickleTable, text string) error {
 	return nil
 }
 
-// clip returns the text of some rows.
+// clip formats the first rows as a string.
 func clip(rows []map[string]any) string {
 	text := fmt.Sprint(rows)
 	if len(text) > 200 {

@@ -14,13 +14,14 @@ import (
 	"testing"
 )
 
-// nativePython names a Python with the wheels of scripts/graph/requirements.txt.
+// nativePython is the variable that names a Python with the wheels of
+// scripts/graph/requirements.txt.
 const nativePython = "RLM_GRAPH_PYTHON"
 
 // people is the number of people in the data.
 const people = 50
 
-// world is a property graph as read by native.py.
+// world is a property graph in the format that native.py reads.
 type world struct {
 	Nodes      []worldNode    `json:"nodes"`
 	Edges      []worldEdge    `json:"edges"`
@@ -40,8 +41,8 @@ type worldEdge struct {
 	Properties map[string]any `json:"properties"`
 }
 
-// makeWorld returns people who live in cities, work at companies, know one another and
-// report to one another.
+// makeWorld returns people who live in cities, work at companies, know each other, and report to
+// each other.
 func makeWorld() world {
 	w := world{Parameters: map[string]any{"ids": []string{"p2", "p3", "p999"}, "age": 34}}
 	node := func(id, label string, properties map[string]any) {
@@ -86,7 +87,7 @@ func makeWorld() world {
 	return w
 }
 
-// makeFacts returns the ontology of testdata and facts about people in Turtle.
+// makeFacts returns, in Turtle, the ontology of testdata and facts about people.
 func makeFacts(t *testing.T) string {
 	t.Helper()
 	ontology, err := os.ReadFile("testdata/ontology.ttl")
@@ -136,7 +137,7 @@ func makeFacts(t *testing.T) string {
 	return b.String()
 }
 
-// readQueries returns the queries of a file in testdata, and writes the file to a folder.
+// readQueries returns the queries in a file of testdata, and copies the file into a folder.
 func readQueries(t *testing.T, folder, name string) []string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name)
@@ -164,8 +165,8 @@ type nativeAnswers struct {
 	} `json:"cypher"`
 }
 
-// TestAnswersAreThoseOfOtherEngines runs the same queries on the same data here, in rdflib with
-// owlrl, and in kuzu.
+// TestAnswersAreThoseOfOtherEngines compares the answers to the same queries on the same data in
+// package graph, in rdflib with owlrl, and in kuzu.
 func TestAnswersAreThoseOfOtherEngines(t *testing.T) {
 	t.Parallel()
 	python := os.Getenv(nativePython)
@@ -266,7 +267,8 @@ func compareSPARQL(t *testing.T, store *store, query string, native json.RawMess
 	}
 }
 
-// plain returns a number in a canonical form: engines write averages and sums in several.
+// plain returns a number in a canonical form, because engines write averages and sums in different
+// forms.
 func plain(t term) term {
 	switch strings.TrimPrefix(t.datatype, xsdNS) {
 	case "integer", "decimal", "double", "float":

@@ -11,8 +11,8 @@ import (
 	"unicode"
 )
 
-// The values in feature files in addition to those of Go: nil, bool, int64, float64, string, []any
-// and map[string]any.
+// The types of values in feature files, in addition to Go's nil, bool, int64, float64, string,
+// []any and map[string]any.
 type (
 	node struct {
 		labels     []string // sorted
@@ -65,7 +65,7 @@ func (n *notation) space() {
 	}
 }
 
-// next skips space and consumes the token if it comes next.
+// next skips white space, and consumes the token if it follows.
 func (n *notation) next(token string) bool {
 	n.space()
 	if !strings.HasPrefix(n.text[n.at:], token) {
@@ -304,8 +304,8 @@ func has(fields map[string]any, names ...string) bool {
 	return true
 }
 
-// sameProperties compares properties. The fields that all nodes and relationships have count as
-// properties only where they are expected.
+// sameProperties compares properties. The fields that all nodes and relationships have are compared
+// as properties only if they are expected.
 func sameProperties(got map[string]any, fields []string, want map[string]any, anyOrder bool) bool {
 	for name, value := range got {
 		wanted, ok := want[name]
@@ -339,7 +339,7 @@ func sameList(got, want []any, anyOrder bool) bool {
 	return true
 }
 
-// pairs reports whether n things can be matched one-to-one with n equal others.
+// pairs reports whether n values can be matched one-to-one with n other values that are equal.
 func pairs(n int, equal func(i, j int) bool) bool {
 	taken := make([]bool, n)
 	for i := range n {

@@ -17,8 +17,8 @@ const (
 
 var singleQuoted = regexp.MustCompile(`(<!ENTITY \w+ )'([^']*)'`)
 
-// owlResults runs the approved tests of the profile RL with ontologies in RDF. One case may be
-// several tests: of entailments, of non-entailments, and of contradictions.
+// owlResults runs the approved tests of the profile RL with ontologies in RDF. A case may consist
+// of several tests: of entailments, of non-entailments, and of contradictions.
 func owlResults(t *testing.T) []result {
 	t.Helper()
 	// The engine requires the entities of a document in double quotes.
@@ -128,8 +128,8 @@ func (o owlTest) checks(t *testing.T, d description, test term) map[string]func(
 	}
 }
 
-// entails reports whether all facts of a conclusion follow; blank nodes stand for anything. The
-// line that declares a document to be an ontology is not a fact about the world.
+// entails reports whether all facts of a conclusion follow. Blank nodes match any node. The line
+// that declares a document to be an ontology is not a fact about the world.
 func (o owlTest) entails(t *testing.T, conclusion string) (bool, error) {
 	t.Helper()
 	facts, err := parseFacts(t, []byte(conclusion), "rdfxml", filesNS+"conclusion")
@@ -170,7 +170,7 @@ func (o owlTest) entails(t *testing.T, conclusion string) (bool, error) {
 	return *got.truth, nil
 }
 
-// spreadDifferences replaces each list of differing things by the pairs that it stands for.
+// spreadDifferences replaces each list of different individuals with the pairs that it stands for.
 func spreadDifferences(facts []triple) []triple {
 	d := newDescription(facts)
 	var pairs []triple

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// answer is the answer to a SPARQL query: rows, a truth value or facts.
+// answer is the answer to a SPARQL query: rows, a truth value, or facts.
 type answer struct {
 	variables []string
 	rows      []map[string]term
@@ -70,7 +70,8 @@ func (a answer) differs(want answer, lax bool) string {
 	return ""
 }
 
-// canonical returns rows with numbers in a canonical form: 2.0 equals 2.00. Types are preserved.
+// canonical returns rows with numbers in a canonical form, so that 2.0 equals 2.00. It preserves
+// types.
 func canonical(rows []tuple) []tuple {
 	forms := make([]tuple, len(rows))
 	for i, row := range rows {
@@ -95,7 +96,7 @@ func factRows(facts []triple) []tuple {
 	return distinct(rows)
 }
 
-// number adds its index to each row.
+// number adds an index to each row.
 func number(rows []tuple) {
 	for i := range rows {
 		rows[i] = append(rows[i], term{kind: literal, value: strconv.Itoa(i)})
@@ -112,7 +113,7 @@ func distinct(rows []tuple) []tuple {
 	})
 }
 
-// describeRows names a surplus row and a missing one.
+// describeRows describes a surplus row and a missing row.
 func describeRows(rows, wanted []tuple) string {
 	if len(rows) != len(wanted) {
 		return fmt.Sprintf("%d rows instead of %d", len(rows), len(wanted))
@@ -264,7 +265,7 @@ func parseShortTerm(text string) (term, error) {
 }
 
 // parseCSV parses the SPARQL 1.1 CSV format. It does not distinguish kinds of terms, so everything
-// except blank nodes is text.
+// except blank nodes is a string.
 func parseCSV(text []byte) (answer, error) {
 	records, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {

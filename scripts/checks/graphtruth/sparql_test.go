@@ -36,7 +36,7 @@ type sparqlTest struct {
 	named       []string
 	want        string // the name of the file with its result
 	lax         bool   // a row may occur fewer times
-	reason      bool   // the answer includes what follows from the data
+	reason      bool   // the answer includes facts inferred from the data
 }
 
 // sparqlSuite runs the W3C's tests for queries.
@@ -204,7 +204,7 @@ func (s sparqlSuite) run(t *testing.T, test sparqlTest) string {
 // from finds the graphs named by a query itself.
 var from = regexp.MustCompile(`(?i)\bFROM\s+(?:NAMED\s+)?<([^>]*)>`)
 
-// load adds a test's data to a store: facts of the default graph and of named ones.
+// load adds a test's data to a store, with the facts of the default graph and of named graphs.
 func (s sparqlSuite) load(t *testing.T, store *store, test sparqlTest, query string) error {
 	t.Helper()
 	store.reason = test.reason

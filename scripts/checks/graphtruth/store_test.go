@@ -12,7 +12,7 @@ import (
 // store is a graph in the terms of the suites.
 type store struct {
 	*graph.Graph
-	reason bool // set before anything is loaded: SPARQL then includes what follows from the data
+	reason bool // set before loading; SPARQL then includes facts inferred from the data
 	t      *testing.T
 }
 
@@ -28,7 +28,7 @@ func newStore(t *testing.T) *store {
 	return s
 }
 
-// open creates the graph on first use.
+// open creates the graph on its first call.
 func (s *store) open() (*graph.Graph, error) {
 	if s.Graph != nil {
 		return s.Graph, nil
@@ -120,7 +120,8 @@ func isSyntaxError(err error) bool {
 	return errors.As(err, &failed) && failed.IsSyntax
 }
 
-// isQueryError reports whether the engine refused a query, rather than hit a limit or a defect.
+// isQueryError reports whether the engine refused a query, as opposed to reaching a limit or a
+// defect.
 func isQueryError(err error) bool {
 	var failed *graph.QueryError
 	return errors.As(err, &failed) || errors.Is(err, graph.ErrReadOnly)

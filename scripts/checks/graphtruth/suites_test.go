@@ -47,6 +47,6 @@ func readSuite(t *testing.T, name string) map[string][]byte {
 type result struct {
 	suite string // a line of the tally
 	name  string
-	// failure is the reason why it failed, or empty.
+	// failure is the reason why the test failed, or an empty string.
 	failure string
 }

@@ -14,11 +14,11 @@ import (
 const (
 	suitesUpdate = "RLM_SUITES_UPDATE" // a run with this variable writes suitesDoc
 	suitesDoc    = "../../../docs/generated/graph-suites.md"
-	suitesBegin  = "## Tally\n" // the line of suitesDoc after which a test writes
+	suitesBegin  = "## Tally\n" // the line of suitesDoc after which the test writes
 )
 
 // TestSuitesPassAsDocumented runs the suites. Passes and failures must agree with the document, so
-// that tests that begin to fail, or to pass, are noticed.
+// that a test whose result changes is noticed.
 func TestSuitesPassAsDocumented(t *testing.T) {
 	t.Parallel()
 	skip.Short(t, "it runs 4,600 tests")
@@ -112,7 +112,7 @@ func failed(results []result) []result {
 	return slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.failure == "" })
 }
 
-// escapeCell returns the first 120 characters of a text for a table cell.
+// escapeCell returns the first 120 characters of a string for a table cell.
 func escapeCell(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > 120 {

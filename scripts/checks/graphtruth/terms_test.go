@@ -27,13 +27,13 @@ const (
 	literal
 )
 
-// term is an RDF term. Datatype is empty for strings and for text in a language.
+// term is an RDF term. Datatype is empty for strings and for strings with a language.
 type term struct {
 	kind                      kind
 	value, datatype, language string
 }
 
-// triple is a fact, and tuple a fact or a row of a result.
+// triple is a fact, and tuple is a fact or a row of a result.
 type (
 	triple [3]term
 	tuple  []term
@@ -162,8 +162,8 @@ func isomorphic(a, b []tuple) bool {
 	return len(a) == len(b) && matched(a, b, map[string]uint64{}, map[string]uint64{})
 }
 
-// matched colours the blank nodes of both lists by the tuples that contain them. Where the colours
-// leave a choice, it tries each.
+// matched colours the blank nodes of both lists by the tuples that contain them. If the colours
+// leave a choice, it tries each possibility.
 func matched(a, b []tuple, fixedA, fixedB map[string]uint64) bool {
 	coloursA, coloursB := colour(a, fixedA), colour(b, fixedB)
 	if !slices.Equal(render(a, coloursA), render(b, coloursB)) {
@@ -240,7 +240,7 @@ func digest(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// render returns the sorted texts of rows, with colours for blank nodes.
+// render returns the rows as sorted strings, with colours for blank nodes.
 func render(rows []tuple, colours map[string]uint64) []string {
 	texts := make([]string, len(rows))
 	for i, row := range rows {
@@ -250,7 +250,7 @@ func render(rows []tuple, colours map[string]uint64) []string {
 	return texts
 }
 
-// renderRow returns the text of a row. The blank node at index self is "self".
+// renderRow returns a row as a string. The blank node at index self is "self".
 func renderRow(row tuple, colours map[string]uint64, self int) string {
 	parts := make([]string, len(row))
 	for i, t := range row {

@@ -1,4 +1,4 @@
-// Package objects reads contexts from a store that speaks S3.
+// Package objects tests contexts from a store with the S3 protocol.
 package objects
 
 import (
@@ -69,8 +69,8 @@ func packedText(t *testing.T, text string) string {
 	return packed.String()
 }
 
-// startStore starts a store that speaks S3, names it in the environment, and puts objects into the
-// bucket "logs".
+// startStore starts a store with the S3 protocol, sets its address in the environment, and puts
+// objects into the bucket "logs".
 func startStore(t *testing.T, objects map[string]string) {
 	t.Helper()
 	store := s3mem.New()

@@ -19,11 +19,11 @@ const profileFile = "../../../internal/wall/dockerapi/seccomp.json"
 
 var update = flag.Bool("update", false, "write seccomp.json anew from moby's profile")
 
-// refusedCalls are calls that moby's profile allows and no snippet needs: to look into other
-// processes, to use keys, to create things that outlive a process, parts of the kernel with a bad
-// record, and resources shared by the whole machine or all containers: AIO contexts, inotify
-// instances, cached pages and the flushing of all disks. With seccomp, a process could judge
-// another one's calls.
+// refusedCalls are calls that moby's profile allows, but no snippet needs. They inspect other
+// processes, use keys, create objects that outlive a process, or enter parts of the kernel with a
+// bad security record. Others use resources that the whole machine or all containers share: AIO
+// contexts, inotify instances, cached pages and the flushing of all disks. With the call seccomp, a
+// process could decide on another process's calls.
 var refusedCalls = []string{
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
 	"pidfd_open", "pidfd_send_signal",
@@ -54,12 +54,12 @@ var restrictedCalls = []string{
 
 // The bits of arguments in conditions.
 const (
-	kindsOfSockets = 0xf             // the bits above are flags
-	noWait         = unix.RWF_NOWAIT // asks whether a page is cached
+	kindsOfSockets = 0xf             // the higher bits are flags
+	noWait         = unix.RWF_NOWAIT // reveals whether a page is cached
 )
 
-// harmlessPrctl are the operations that runtimes apply to their own process. Another operation
-// merges its pages with equal pages of other containers.
+// harmlessPrctl are the operations that runtimes apply to their own process. Another operation,
+// which merges pages with equal pages of other containers, is not harmless.
 var harmlessPrctl = []uint64{
 	unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_PDEATHSIG, unix.PR_GET_PDEATHSIG,
 	unix.PR_SET_DUMPABLE, unix.PR_GET_DUMPABLE, unix.PR_GET_SECCOMP, unix.PR_SET_NO_NEW_PRIVS,
@@ -91,7 +91,7 @@ func derived() *seccomp.Seccomp {
 
 	for _, m := range from.ArchMap {
 		if m.Arch == specs.ArchX86_64 || m.Arch == specs.ArchAARCH64 {
-			m.SubArches = nil // no 32-bit calls: they have other numbers for the same actions
+			m.SubArches = nil // no 32-bit calls, which have other numbers for the same actions
 			to.ArchMap = append(to.ArchMap, m)
 		}
 	}
@@ -99,7 +99,7 @@ func derived() *seccomp.Seccomp {
 	for _, rule := range from.Syscalls {
 		if rule.Includes != nil && len(rule.Includes.Caps) > 0 ||
 			rule.Includes != nil && foreign(rule.Includes.Arches) {
-			continue // a container has no capability
+			continue // a container has no capabilities
 		}
 		copied := *rule
 		copied.Names = slices.DeleteFunc(slices.Clone(rule.Names), func(name string) bool {

@@ -14,7 +14,7 @@ import (
 )
 
 // profileName returns the name of an architecture's profile, which is also the name, without the
-// extension, of its file next to the machine code. No program embeds it.
+// extension, of its file next to the machine code. The profile is not embedded in a program.
 func profileName(arch string) string { return "profile_" + arch }
 
 // unpack writes the committed module and image to a folder, and the profiles if they belong to
@@ -47,8 +47,8 @@ func committedProfile(arch string) ([]byte, error) {
 	return cpython.MachineCode().Profiles[arch].Decompress(compressed)
 }
 
-// describe compresses blobs, given as ARCHITECTURE=FILE, and their profiles in a folder, and
-// describes them.
+// describe compresses blobs, given as ARCHITECTURE=FILE, and their profiles in a folder, and writes
+// their manifest.
 func describe(inputs, flags, profiles, folder string, blobs []string) error {
 	m := manifest.MachineCode{
 		Module: cpython.Manifest().Module.SHA256, Toolchain: map[string]string{},
@@ -102,7 +102,7 @@ func compressFile(path, folder, name string) (artefact.Artefact, error) {
 	return described, os.WriteFile(filepath.Join(folder, name), compressed, 0o644)
 }
 
-// readPairs reads lines of two texts. isReversed means that the second text is the key.
+// readPairs reads lines with two strings each. isReversed means that the second string is the key.
 func readPairs(path, separator string, isReversed bool) (map[string]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -100,8 +100,8 @@ func (p prototype) signature(module, name string) aot.Signature {
 	return s
 }
 
-// glue returns C code: for each import a function that leaves to Go, and for each export a
-// function that Go can call.
+// glue returns C code, with a function for each import that switches to Go, and a function for each
+// export that Go can call.
 func (f *face) glue() string {
 	var s strings.Builder
 	s.WriteString("#include \"guest.h\"\n#include \"aot.h\"\n\n")

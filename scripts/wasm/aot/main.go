@@ -1,13 +1,13 @@
 // Command aot compiles a WebAssembly module to machine code, together with wasm2c and clang.
 //
 //	aot unpack DIR                   writes the committed module, image and profiles
-//	aot rewrite RAW C                changes wasm2c's output, and adds what the host calls
-//	aot pack CODE.elf C BLOB         makes a blob of package internal/machine/aot of the linked program
+//	aot rewrite RAW C                changes wasm2c's output, and adds functions for the host
+//	aot pack CODE.elf C BLOB         packs the linked program as a blob of internal/machine/aot
 //	aot describe LOCK FLAGS PROFILES DIR ARCH=BLOB...  compresses blobs and their profiles, and
 //	                                 writes their manifest
 //
 // wasm2c writes guest.h, guest-impl.h and guest_*.c to RAW. rewrite and pack reject anything
-// unexpected: the blob is part of the wall around a guest.
+// unexpected, because the blob is part of the wall around a guest.
 package main
 
 import (

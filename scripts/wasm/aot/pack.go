@@ -22,8 +22,8 @@ var machines = map[elf.Machine]struct {
 		uint32(elf.R_X86_64_PC32): true, uint32(elf.R_X86_64_PLT32): true,
 		uint32(elf.R_X86_64_PC64): true,
 	}},
-	// The last ones concern the low 12 bits, which are those of the offset, since code begins at
-	// a page boundary.
+	// The last relocations concern the low 12 bits, which are those of the offset, since code
+	// begins at a page boundary.
 	elf.EM_AARCH64: {"arm64", map[uint32]bool{
 		uint32(elf.R_AARCH64_CALL26): true, uint32(elf.R_AARCH64_JUMP26): true,
 		uint32(elf.R_AARCH64_CONDBR19): true, uint32(elf.R_AARCH64_TSTBR14): true,

@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
-// TestPackRefuses passes programs to pack that cannot be guests.
+// TestPackRefuses checks that pack refuses programs that cannot be guests.
 func TestPackRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -32,7 +32,7 @@ func TestPackRefuses(t *testing.T) {
 	}
 }
 
-// TestSegmentsAreNeverWritable passes segments to readSegments that would break the wall.
+// TestSegmentsAreNeverWritable checks that readSegments refuses segments that would break the wall.
 func TestSegmentsAreNeverWritable(t *testing.T) {
 	for name, p := range map[string]elf.ProgHeader{
 		"a writable segment":        {Flags: elf.PF_R | elf.PF_W, Filesz: 8, Memsz: 8},

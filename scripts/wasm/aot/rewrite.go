@@ -14,12 +14,12 @@ import (
 // rewrite changes wasm2c's output for one module; files are keyed by name:
 //
 //   - A guest's memory is at a fixed distance behind its instance, so the instance's pointer is
-//     also the base of the memory. wasm2c reads the base anew after each store.
+//     also the base of the memory. wasm2c's code reads the base again after each store.
 //   - The table of functions is constant, as is the type of each of its functions.
-//   - A function traps if its frame reaches below the limit of its stack, or leaves to the host if
-//     that wants it to.
-//   - A load whose value is not used may be dropped, but not its check. Where a fault is the check,
-//     no load may be dropped.
+//   - A function traps if its frame reaches below the limit of its stack, or switches to the host
+//     if the host requests this.
+//   - A load whose value is not used may be dropped, but not its check. If a fault is the check, no
+//     load may be dropped.
 //
 // It adds glue.c, with a function for each import and each export; table.S with the table;
 // interface.json, which describes the interface; and imports.inc, its imports in C.
@@ -55,7 +55,7 @@ type module struct {
 	table []tableEntry
 	size  int
 	face  face
-	// hasGlobals reports that wasm2c wrote a function that sets globals.
+	// hasGlobals means that wasm2c wrote a function that sets globals.
 	hasGlobals bool
 }
 
@@ -80,7 +80,7 @@ func (m *module) units() []string {
 	return names
 }
 
-// checkNoData rejects a module whose memory or table would need initialisation at run time.
+// checkNoData rejects a module whose memory or table would need to be initialised at run time.
 func (m *module) checkNoData() error {
 	if m.files["guest.h"] == "" || m.files["guest-impl.h"] == "" || len(m.units()) == 0 {
 		return errors.New("the folder has no output of wasm2c with -n guest")
@@ -105,8 +105,8 @@ var (
 		`^  init_(?:instance_import|globals|tables|memories|elem_instances)\(instance[^;]*\);$`)
 )
 
-// readStart rejects a module that does more at the start than set globals and the table.
-// rewriteUnits removes all of it except the globals.
+// readStart rejects a module whose start does more than set globals and the table. rewriteUnits
+// removes the start code, except for the globals.
 func (m *module) readStart() error {
 	found := 0
 	for _, name := range m.units() {
@@ -170,7 +170,7 @@ func (m *module) readTable() error {
 	}
 	if len(tables) == 1 && len(lists) == 0 && len(inits) == 0 {
 		m.size, _ = strconv.Atoi(tables[0][2])
-		m.table = make([]tableEntry, m.size) // all of it empty
+		m.table = make([]tableEntry, m.size) // all entries are empty
 		return nil
 	}
 	if len(tables) != 1 || len(lists) != 1 || len(inits) != 1 || tables[0][1] != inits[0][1] {
@@ -213,7 +213,7 @@ func (m *module) tableSource() string {
 	return s.String()
 }
 
-// replace replaces a text that must occur exactly once.
+// replace replaces a string that must occur exactly once.
 func replace(text *string, from, to string) error {
 	if n := strings.Count(*text, from); n != 1 {
 		return fmt.Errorf("guest-impl.h has %.60q %d times, not once", from, n)
@@ -222,7 +222,7 @@ func replace(text *string, from, to string) error {
 	return nil
 }
 
-// between returns the text from the first occurrence of start up to the next one of end.
+// between returns the text from the first occurrence of start up to the next occurrence of end.
 func between(text, start, end string) (string, error) {
 	i := strings.Index(text, start)
 	if i < 0 {
@@ -250,8 +250,8 @@ const indirectCall = `#define CALL_INDIRECT(table, t, ft, x, ...)               
 
 `
 
-// Where a fault serves as the check, a load must not be dropped, although aot.sh declares to clang
-// that no memory changes.
+// If a fault serves as the check, a load must not be dropped, although aot.sh tells clang that no
+// memory changes.
 const forcedReads = `#if AOT_FORCE_READS
 #define FORCE_READ_INT(var) __asm__ volatile("" : : "r"(var))
 #define FORCE_READ_FLOAT(var) __asm__ volatile("" : : AOT_FLOAT(var))

@@ -154,8 +154,8 @@ func TestRewriteWithoutGlobalsOrEntries(t *testing.T) {
 	}
 }
 
-// TestRewriteRefuses changes wasm2c's output. A newer version may do so, and a module may have
-// parts that a guest cannot have.
+// TestRewriteRefuses checks that changes of wasm2c's output are refused. A newer version may cause
+// such changes, or a module may have parts that a guest cannot have.
 func TestRewriteRefuses(t *testing.T) {
 	for name, change := range map[string][3]string{
 		"another macro for addresses": {"guest-impl.h", "&(mem)->data[addr]", "(mem)->base + addr"},

@@ -21,8 +21,8 @@ type product struct {
 	python string
 }
 
-// build instruments the reactor, runs it up to the image and proves that the module without data
-// runs over that image.
+// build instruments the reactor, runs it until the image is complete, and proves that the module
+// without data runs over that image.
 func build(ctx context.Context, reactor, preload []byte) (*product, error) {
 	module, stats, err := instrument(reactor)
 	if err != nil {
@@ -58,7 +58,7 @@ func instrument(reactor []byte) (*wasmbin.Module, wasmbin.FuelStats, error) {
 
 // checkState proves that the whole state of the module is its memory, its stack pointer and its
 // fuel, and returns the initial value of the stack pointer. AddFuel ensures that the code never
-// changes the table: it rejects the instructions that would.
+// changes the table, because it rejects instructions that would do so.
 func checkState(m *wasmbin.Module) (uint32, error) {
 	if m.Section(wasmbin.SectionStart) != nil {
 		return 0, errors.New("the module has a start function")

@@ -130,8 +130,8 @@ func versions(inputs map[string]string) (sources, toolchain map[string]string) {
 	return sources, toolchain
 }
 
-// addGoVersions adds the modules that influence the bytes: one ran the guest, the other
-// compressed.
+// addGoVersions adds the Go modules that influence the bytes: one ran the guest, and the other
+// compressed the files.
 func addGoVersions(toolchain map[string]string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

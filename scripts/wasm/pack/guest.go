@@ -23,8 +23,8 @@ const (
 	replyASCII = 1 << 33
 )
 
-// guest is one instance of the module, deterministic in everything it sees: its clocks and
-// random numbers are made up, and there is no file system.
+// guest is one instance of the module. It is deterministic, because its clocks and random numbers
+// are artificial, and it has no file system.
 type guest struct {
 	mod    api.Module
 	memory *memory
@@ -81,7 +81,7 @@ func call(ctx context.Context, m api.Module, ptr, size uint32) uint64 {
 	return uint64(len(g.pending)) | flags
 }
 
-// take copies the pending reply, or as much as the guest asks for, and drops it.
+// take copies the pending reply, or as much of it as the guest requests, and drops the reply.
 func take(ctx context.Context, m api.Module, dst, size uint32) {
 	g := guestOf(ctx)
 	if uint64(size) > uint64(len(g.pending)) || !m.Memory().WriteString(dst, g.pending[:size]) {
@@ -90,7 +90,7 @@ func take(ctx context.Context, m api.Module, dst, size uint32) {
 	g.pending = ""
 }
 
-// refuse answers every host call unless a test sets a different answer.
+// refuse refuses every host call. It is used unless a test sets a different answer.
 func refuse(string) (reply string, flags uint64) {
 	return "there is no host yet", replyError | replyASCII
 }
@@ -130,8 +130,8 @@ func (h *host) instantiate(
 	return g, nil
 }
 
-// memory is a guest's memory. It may begin longer than the module's minimum, which is the size
-// that wazero first asks for.
+// memory is a guest's memory. It may begin longer than the module's minimum, which is the size that
+// wazero first requests.
 type memory struct {
 	buf   []byte
 	limit uint64
@@ -148,7 +148,7 @@ func (m *memory) Reallocate(size uint64) []byte {
 	return m.buf
 }
 
-// Free does nothing: the garbage collector frees the memory.
+// Free does nothing, because the garbage collector frees the memory.
 func (m *memory) Free() {}
 
 func (g *guest) call(ctx context.Context, name string, args ...uint64) (uint32, error) {
@@ -163,7 +163,7 @@ func (g *guest) call(ctx context.Context, name string, args ...uint64) (uint32, 
 	return uint32(results[0]), nil
 }
 
-// succeed calls an export that returns a status, 0 for success.
+// succeed calls an export that returns a status, which is 0 for success.
 func (g *guest) succeed(ctx context.Context, name string, args ...uint64) error {
 	status, err := g.call(ctx, name, args...)
 	if err == nil && status != 0 {

@@ -46,7 +46,7 @@ func takeImage(ctx context.Context, module, preload []byte, stackPointer uint32)
 		}
 
 		image = bytes.Clone(memory)
-		clear(image[:stackPointer]) // leftovers of calls that have returned
+		clear(image[:stackPointer]) // removes leftovers of calls that have returned
 		return nil
 	})
 	return image, err
@@ -67,7 +67,7 @@ func (g *guest) start(ctx context.Context, preload []byte) error {
 	return err
 }
 
-// checkQuiet checks that nothing outside the memory remembers the run.
+// checkQuiet checks that the run left no state outside the memory.
 func (g *guest) checkQuiet(stackPointer uint32) error {
 	if got := uint32(g.mod.ExportedGlobal(stackPointerGlobal).Get()); got != stackPointer {
 		return fmt.Errorf("the stack pointer is %#x, not back at %#x", got, stackPointer)
@@ -89,7 +89,7 @@ except _rlm.HostError:
     pass
 `
 
-// askVersion runs the module over the image and asks Python for its version.
+// askVersion runs the module over the image, and returns the version that Python reports.
 func askVersion(ctx context.Context, module, image []byte) (string, error) {
 	var version string
 	err := withGuest(ctx, module, image, func(g *guest) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// The tests run the committed files: forks of the image, as the tier makes them.
+// The tests run the committed files, in forks of the image like those of the tier.
 var shared struct {
 	host  *host
 	code  wazero.CompiledModule

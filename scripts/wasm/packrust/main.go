@@ -75,7 +75,7 @@ func write(out string, m rustmodule.Manifest, module, data []byte) (err error) {
 	)
 }
 
-// layData arranges the segments as in the memory.
+// layData arranges the segments as they are in the memory.
 func layData(m *wasmbin.Module) (start uint32, data []byte, err error) {
 	segments, err := m.DataSegments()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Audit is the log of what was done with which key. It contains no secrets and no contents. It is
-// safe for concurrent use.
+// Audit is the log of the actions of each key. It contains no secrets and no contents. It is safe
+// for concurrent use.
 type Audit struct {
 	// Noted, if set, is called for each request within a connection, with the first word of its
 	// action, such as "mcp", and its outcome.
@@ -25,9 +25,9 @@ type Audit struct {
 
 	mu    sync.Mutex
 	file  *os.File
-	isCut bool // the last line was written only in part
-	// failures bound the lines for failed requests. Each key has its own bound, and all clients
-	// without a key share one. So strangers cannot hide what a key does.
+	isCut bool // the last line is incomplete
+	// failures bound the number of lines for failed requests. Each key has its own bound, and all
+	// clients without a key share one. So strangers cannot hide the actions of a key.
 	failures map[string]*bucket
 	missed   int64
 }
@@ -48,9 +48,9 @@ type Entry struct {
 	Action string `json:"action"`
 	Object string `json:"object,omitempty"` // such as the ID of a run, or the name of a tool
 	Status int    `json:"status,omitempty"`
-	// Missed counts the failed requests before this one that were not logged.
+	// Missed is the number of failed requests before this entry that were not logged.
 	Missed int64 `json:"missed,omitempty"`
-	// Outcome is the outcome of a request within a connection: ok, or a word for the failure.
+	// Outcome is the outcome of a request within a connection: ok or the kind of failure.
 	Outcome string `json:"outcome,omitempty"`
 }
 
@@ -85,7 +85,8 @@ func OpenAudit(dir string) (*Audit, error) {
 	return &Audit{file: file, failures: map[string]*bucket{}}, nil
 }
 
-// sumFormat is the last member of a line and ends it: the checksum of everything before it.
+// sumFormat is the format of the end of a line: a last member with the checksum of everything
+// before it.
 const sumFormat = `,"sum":"%08x"}`
 
 var (
@@ -95,7 +96,7 @@ var (
 
 // seal appends the checksum to a line of JSON.
 func seal(line []byte) []byte {
-	line = line[:len(line)-1] // the brace
+	line = line[:len(line)-1] // without the brace
 	return fmt.Appendf(line, sumFormat, crc32.Checksum(line, castagnoli))
 }
 
@@ -109,8 +110,8 @@ func isWhole(line []byte) (hasSum, is bool) {
 	return true, bytes.Equal(seal(append(line[:at:at], '}')), line)
 }
 
-// isEntry reports whether a line contains only the members of an entry: a line with a misspelt
-// checksum member is not a line of an earlier version.
+// isEntry reports whether a line contains only the members of an entry. A line with a damaged name
+// of the checksum member must not pass as a line of an earlier version.
 func isEntry(line []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
@@ -135,7 +136,7 @@ func (a *Audit) Add(e Entry) error {
 	if a.isCut {
 		line = append([]byte{'\n'}, line...)
 	}
-	n, err := a.file.Write(line) // in a single write, because other processes write, too
+	n, err := a.file.Write(line) // in a single write, because other processes also append
 	a.isCut = err != nil && (a.isCut || n > 0)
 	if err != nil || a.Grown == nil {
 		return err
@@ -147,8 +148,8 @@ func (a *Audit) Add(e Entry) error {
 	return err
 }
 
-// isNoted reports whether an entry is logged, and sets the number of entries that were skipped
-// before it. The caller holds mu.
+// isNoted reports whether an entry should be logged, and sets its number of missed entries. The
+// caller holds mu.
 func (a *Audit) isNoted(e *Entry) bool {
 	isStranger := e.KeyID == "" && e.Request != ""
 
@@ -156,7 +157,7 @@ func (a *Audit) isNoted(e *Entry) bool {
 		lines := a.failures[e.KeyID]
 		if lines == nil {
 			lines = newBucket(failuresNoted, 10*failuresNoted)
-			a.failures[e.KeyID] = lines // the number of keys bounds it
+			a.failures[e.KeyID] = lines // the map has at most one element per key
 		}
 		if lines.take(time.Now()) > 0 {
 			a.missed++

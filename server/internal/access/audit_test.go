@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/damage"
 )
 
-// TestDamageOfTheAuditLogIsFound damages a line, cuts the log, and deletes it.
+// TestDamageOfTheAuditLogIsFound checks a log with a damaged line, a cut log, and a deleted log.
 func TestDamageOfTheAuditLogIsFound(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, AuditFile)
@@ -40,7 +40,7 @@ func TestDamageOfTheAuditLogIsFound(t *testing.T) {
 	}
 
 	places := []int{bytes.Index(whole, []byte(`"sum"`)) + 1} // its name in the first line that has one
-	for at := len(old); at < len(whole); at += 7 {           // also in the checksum, and in the end of a line
+	for at := len(old); at < len(whole); at += 7 {           // also in checksums and line ends
 		places = append(places, at)
 	}
 	for _, at := range places {

@@ -15,13 +15,13 @@ type callerKey struct{}
 // With returns a context with the key of its request.
 func With(ctx context.Context, k Key) context.Context { return context.WithValue(ctx, callerKey{}, k) }
 
-// Caller returns the key of a request. Without one, it allows nothing.
+// Caller returns the key of a request, or a key that allows nothing.
 func Caller(ctx context.Context) Key {
 	k, _ := ctx.Value(callerKey{}).(Key)
 	return k
 }
 
-// Door identifies the sender of a request.
+// Door identifies the senders of requests.
 type Door struct {
 	Keys  *Keys
 	Meter *Meter
@@ -30,16 +30,16 @@ type Door struct {
 	Open bool
 }
 
-// Enter returns the key of a request after counting the request. If the error is that the key has
-// sent too many requests, it returns the key as well. It accepts keys only in the headers
-// Authorization and X-Api-Key, which a browser sends for no page but the server's own: not as
-// cookies or passwords, which a browser would also send for links of other pages.
+// Enter counts a request and returns its key. If the key has sent too many requests, Enter returns
+// both the key and an error. It accepts keys only in the headers Authorization and X-Api-Key, which
+// a browser sends only for the server's own pages. It accepts no cookies or passwords, which a
+// browser would also send for links of other pages.
 func (d *Door) Enter(r *http.Request) (k Key, err error) {
 	secret, given := secretOf(r)
 	switch {
 	case given && IsKey(secret):
 		k, err = d.Keys.Find(r.Context(), secret)
-	case d.Open: // clients of OpenAI send a key in any case, such as "unused"
+	case d.Open: // OpenAI's clients always send a key, such as "unused"
 		k = Local
 	case given:
 		err = problem.New(http.StatusUnauthorized, "invalid_key",
@@ -65,7 +65,8 @@ func (d *Door) Again(ctx context.Context, id string) error {
 	return d.Meter.Admit(&k)
 }
 
-// secretOf returns what a request sends as its key. Clients of Anthropic send X-Api-Key, or both.
+// secretOf returns the secret that a request sends as its key. Anthropic's clients send X-Api-Key,
+// or both headers.
 func secretOf(r *http.Request) (secret string, given bool) {
 	kind, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	bearer := strings.TrimSpace(rest)

@@ -17,8 +17,8 @@ import (
 const maxLine = 64 << 10
 
 // CheckAudit looks for damage in the audit log of a data folder, which had at least atLeast bytes
-// when the last server ended. With a quarantine, it moves damaged lines there. It returns nil if
-// all lines are whole.
+// when the last server ended. If there is a quarantine, it moves damaged lines there. It returns
+// nil if all lines are intact.
 func CheckAudit(dir string, atLeast int64, q *damage.Quarantine) (*damage.Finding, error) {
 	path := filepath.Join(dir, AuditFile)
 	file, err := os.Open(path)
@@ -62,8 +62,8 @@ func CheckAudit(dir string, atLeast int64, q *damage.Quarantine) (*damage.Findin
 	return found, err
 }
 
-// splitLines returns the whole lines, with their ends, and the others. After a line with a
-// checksum, each line needs one.
+// splitLines separates the intact lines, with their line ends, from the damaged ones. After a line
+// with a checksum, each line must have one.
 func splitLines(file io.Reader) (whole, bad [][]byte, size int64, err error) {
 	lines, hasSums := bufio.NewReaderSize(file, maxLine), false
 	for {
@@ -77,7 +77,7 @@ func splitLines(file io.Reader) (whole, bad [][]byte, size int64, err error) {
 		content := bytes.TrimSuffix(line, []byte{'\n'})
 		hasSum, is := isWhole(content)
 		switch {
-		case len(content) == 0: // after a line of which the disk holds only a part
+		case len(content) == 0: // written after an incomplete line
 		case is && !isEnd && (hasSum || !hasSums):
 			whole = append(whole, bytes.Clone(line))
 			hasSums = hasSums || hasSum
@@ -97,7 +97,7 @@ func toStrings(lines [][]byte) (all []string) {
 	return all
 }
 
-// replaceFile rewrites a file. A crash leaves the old one.
+// replaceFile replaces a file atomically: after a crash, the old file is still there.
 func replaceFile(path string, data []byte) error {
 	fresh, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

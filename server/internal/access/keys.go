@@ -1,5 +1,5 @@
-// Package access decides who may do what, and how much of it: keys with scopes, budgets and
-// limits. A key belongs to a tenant, as does everything made with it.
+// Package access controls what a client may do, and how often: by keys with scopes, budgets and
+// limits. A key belongs to a tenant, and so does everything that is made with it.
 package access
 
 import (
@@ -24,12 +24,12 @@ import (
 // Scope is a kind of request that a key allows.
 type Scope string
 
-// The scopes.
+// These are the scopes of keys.
 const (
 	Read    Scope = "read"    // read runs, files, responses and spending
 	Run     Scope = "run"     // start and end runs, upload files, ask models
 	Approve Scope = "approve" // decide on calls that wait for a person
-	Metrics Scope = "metrics" // the metrics of the server, which are about all tenants
+	Metrics Scope = "metrics" // read the server's metrics, which cover all tenants
 	Admin   Scope = "admin"   // all of these, and the keys of all tenants
 )
 
@@ -58,10 +58,11 @@ func (k *Key) SetScopes(names ...string) {
 	}
 }
 
-// IsAlone reports whether a tenant is the only one: without keys there are no others.
+// IsAlone reports whether a tenant is the only one, because the server has no keys.
 func IsAlone(tenant string) bool { return tenant == Local.Tenant }
 
-// Share returns how many of the places a tenant may have. A quarter is reserved for others.
+// Share returns how many of the places one tenant may take. A quarter is reserved for other
+// tenants.
 func Share(tenant string, places int) int {
 	if IsAlone(tenant) {
 		return places
@@ -74,10 +75,10 @@ func (k *Key) May(s Scope) bool {
 	return slices.Contains(k.Scopes, Admin) || slices.Contains(k.Scopes, s)
 }
 
-// prefix begins each key, so that scanners can find leaked secrets.
+// prefix is the beginning of each key, so that scanners can find leaked secrets.
 const prefix = "rlm_"
 
-// IsKey reports whether a text has the form of a key.
+// IsKey reports whether a string has the form of a key.
 func IsKey(text string) bool { return strings.HasPrefix(text, prefix) }
 
 // Keys are the keys of a server. It is safe for concurrent use, even by several processes.
@@ -112,7 +113,7 @@ func (k *Key) check() error {
 }
 
 // Create makes a key from a name, a tenant, scopes and limits, and returns its secret, which is
-// stored nowhere else. An empty tenant means the name.
+// stored nowhere else. If the tenant is empty, the name is used.
 func (ks *Keys) Create(ctx context.Context, k Key) (Key, string, error) {
 	if k.Tenant == "" {
 		k.Tenant = k.Name
@@ -176,16 +177,16 @@ func (ks *Keys) Revoke(ctx context.Context, name string) error {
 	return nil
 }
 
-// Any reports whether a key is in use.
+// Any reports whether there is a key that is not revoked.
 func (ks *Keys) Any(ctx context.Context) (found bool, err error) {
 	err = ks.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM keys WHERE revoked = 0)`).Scan(&found)
 	return found, err
 }
 
-// Find returns the key of a secret. It queries the database each time, so that a revocation takes
-// effect immediately.
+// Find returns the key with the given secret. It queries the database each time, so that a
+// revocation takes effect immediately.
 func (ks *Keys) Find(ctx context.Context, secret string) (Key, error) {
-	sum := sha256.Sum256([]byte(secret)) // the timing of the search reveals nothing about it
+	sum := sha256.Sum256([]byte(secret)) // so timing reveals nothing about the secret
 
 	k, err := scanKey(ks.db.QueryRowContext(ctx, selectKeys+`WHERE hash = ? AND revoked = 0`, sum[:]))
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -202,7 +203,7 @@ func (ks *Keys) Find(ctx context.Context, secret string) (Key, error) {
 	return k, err
 }
 
-// ByID returns the key with the given ID, if it is in use.
+// ByID returns the key with the given ID, unless it is revoked.
 func (ks *Keys) ByID(ctx context.Context, id string) (Key, error) {
 	if id == Local.ID {
 		return Local, nil

@@ -35,7 +35,7 @@ type Limits struct {
 // Period is the time for which a spending budget applies.
 type Period string
 
-// The periods.
+// These are the periods of a budget.
 const (
 	Day   Period = "day"
 	Month Period = "month"
@@ -53,7 +53,7 @@ func (l *Limits) check() error {
 	return nil
 }
 
-// SetMoney sets the budget from a text such as "20/month", "5/day" or "100", which is for all
+// SetMoney sets the budget from a string such as "20/month", "5/day" or "100", which means for all
 // time.
 func (l *Limits) SetMoney(text string) error {
 	amount, word, has := strings.Cut(text, "/")
@@ -71,7 +71,7 @@ func (l *Limits) SetMoney(text string) error {
 	return nil
 }
 
-// since returns the first day of the current period, in the format of the table.
+// since returns the first day of the current period, in the format of the spending table.
 func (p Period) since(now time.Time) string {
 	switch now = now.UTC(); p {
 	case Day:
@@ -96,10 +96,10 @@ type Meter struct {
 
 // use is a key's current use.
 type use struct {
-	limit    int // of requests, for which the bucket was made
+	limit    int // limit of requests for which the bucket was made
 	requests *bucket
 	runs     int
-	holds    int     // including those of runs that have ended but are not charged
+	holds    int     // including those of ended runs that are not charged yet
 	reserved float64 // money that is set aside
 	prepaid  float64 // money that is charged, and may be refunded
 }
@@ -107,7 +107,7 @@ type use struct {
 // NewMeter returns a meter that stores spending in a database.
 func NewMeter(db *sql.DB) *Meter { return &Meter{db: db, uses: map[string]*use{}} }
 
-// use returns the use of a key. The caller holds the lock.
+// use returns the current use of a key. The caller holds the lock.
 func (m *Meter) use(k *Key) *use {
 	u := m.uses[k.ID]
 	if u == nil {
@@ -143,7 +143,7 @@ type Usage struct {
 	ledger.Spending
 }
 
-// Usage returns the spending of a tenant's keys, the last day first.
+// Usage returns the spending of a tenant's keys per day, latest first.
 func (m *Meter) Usage(ctx context.Context, tenant, since string) ([]Usage, error) {
 	all, err := records.List(ctx, m.db, scanUsage, `
 		SELECT key, day, calls, input_tokens, output_tokens, usd, unpriced, tool_calls FROM spending

@@ -55,7 +55,7 @@ func TestMoneyIsSetAside(t *testing.T) {
 	second := begin(0, 6)
 	refuse("budget_in_use")
 	second()
-	second() // has no effect
+	second() // a second call has no effect
 	third := begin(7, 6)
 	third()
 	if err := Charge(ctx, db, k.ID, k.Tenant, ledger.Spending{Calls: 1, USD: 7}); err != nil {
@@ -87,7 +87,8 @@ func TestMoneyIsSetAside(t *testing.T) {
 	owing.Release()
 	begin(0, 20-11)()
 
-	// Two answers of at most $2 pay before they are made. The second one ends first, for less.
+	// Two answers that cost at most $2 each are charged in advance. The second one ends first, and
+	// costs less.
 	k.Limits.USD = 15
 	one, two := prepay(t, m, k), prepay(t, m, k)
 	refuse("budget_in_use")
@@ -96,7 +97,7 @@ func TestMoneyIsSetAside(t *testing.T) {
 	}
 	two.hold.Release()
 	begin(1.6, 1.6)()
-	restarted := NewMeter(db) // the first one is never settled
+	restarted := NewMeter(db) // the first answer is not settled yet
 	if hold, err := restarted.Begin(ctx, k, 0); err != nil || math.Abs(hold.USD-1.7) > 1e-9 {
 		t.Errorf("after a crash, %+v is left: %v", hold, err)
 	}
@@ -114,7 +115,7 @@ func TestMoneyIsSetAside(t *testing.T) {
 	}
 }
 
-// prepaid is an answer whose maximum cost was paid.
+// prepaid is an answer whose maximum cost was charged.
 type prepaid struct {
 	hold *Hold
 	paid *Prepaid

@@ -13,22 +13,22 @@ import (
 // Hold is a key's reservation for a run or a direct answer: a place among the key's runs, and money
 // that is set aside.
 type Hold struct {
-	// USD is the money that it may spend, 0 for any amount.
+	// USD is the money that the holder may spend; 0 means any amount.
 	USD float64
 
 	meter       *Meter
 	key, tenant string
 	use         *use
 
-	// Guarded by the meter.
+	// The following fields are guarded by meter.mu.
 	setAside   float64
 	prepaid    float64 // instead of setAside
 	hasPlace   bool
 	isReleased bool
 }
 
-// Begin counts a run of a key, and sets money aside for it: wants, or whatever is left. Call
-// Release when the run has ended and is paid for.
+// Begin counts a run of a key, and sets wants dollars aside for it, or the rest of the budget if
+// that is less. Call Release when the run has ended and was charged.
 func (m *Meter) Begin(ctx context.Context, k *Key, wants float64) (*Hold, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,7 +98,7 @@ func (h *Hold) Release() {
 	}
 }
 
-// Owe ends a run whose cost cannot be recorded yet: that amount stays set aside until Release.
+// Owe ends a run whose cost cannot be recorded yet. The cost stays set aside until Release.
 func (h *Hold) Owe(usd float64) {
 	h.meter.mu.Lock()
 	defer h.meter.mu.Unlock()
@@ -107,7 +107,7 @@ func (h *Hold) Owe(usd float64) {
 	h.setAside = usd
 }
 
-// leavePlace lets another run begin. The caller holds the lock.
+// leavePlace frees the run's place for another run. The caller holds the lock.
 func (h *Hold) leavePlace() {
 	if h.hasPlace {
 		h.hasPlace = false
@@ -115,7 +115,8 @@ func (h *Hold) leavePlace() {
 	}
 }
 
-// Prepaid is a charge before the cost is known. If the process ends first, the charge stays.
+// Prepaid is a charge that is made before the cost is known. If the process ends before Settle, the
+// charge stays.
 type Prepaid struct {
 	db               *sql.DB
 	key, tenant, day string
@@ -168,8 +169,8 @@ func Charge(ctx context.Context, db Execer, key, tenant string, s ledger.Spendin
 	return charge(ctx, db, key, tenant, Day.since(time.Now()), s)
 }
 
-// charge adds to the spending of a key on a day. Prepaid amounts are subtracted again, so amounts
-// are rounded to a millionth of a millionth of a dollar.
+// charge adds to the spending of a key on a day. It rounds amounts to a millionth of a millionth of
+// a dollar, because prepaid amounts are subtracted again.
 func charge(ctx context.Context, db Execer, key, tenant, day string, s ledger.Spending) error {
 	_, err := db.ExecContext(ctx, `
 		INSERT INTO spending (key, tenant, day, calls, input_tokens, output_tokens, usd, unpriced, tool_calls)

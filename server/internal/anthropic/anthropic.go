@@ -1,9 +1,9 @@
 // Package anthropic implements Anthropic's wire protocol, so that its clients can use a server
-// unchanged: messages, whole or as a stream, and the count of their tokens.
+// unchanged. It covers messages, whole or as a stream, and the count of their tokens.
 //
-// It reads a message request as a chat completion of package openai, which answers it directly or
-// by a run. So the names of models, the bounds, the budgets and the client's functions are the same
-// on all wires.
+// It converts a message request to a chat completion of package openai, which answers it directly
+// or by a run. So model names, bounds, budgets and client functions work in the same way on all
+// wires.
 package anthropic
 
 import (
@@ -27,7 +27,7 @@ type Options struct {
 // API serves the wire.
 type API struct{ Options }
 
-// Path begins the paths of the wire.
+// Path is the beginning of the wire's paths.
 const Path = "/v1/messages"
 
 // New adds the wire to a mux.
@@ -38,7 +38,7 @@ func New(o Options, mux gate.Mux) *API {
 	return a
 }
 
-// wireError is an error in the form that Anthropic's clients read.
+// wireError is an error in the format of Anthropic's clients.
 type wireError struct {
 	Type  string `json:"type"`
 	Error struct {
@@ -54,7 +54,7 @@ func describeError(r *http.Request, e *problem.Error) wireError {
 	return described
 }
 
-// kindOf returns Anthropic's word for the errors of a status.
+// kindOf returns Anthropic's error type for an HTTP status.
 func kindOf(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
@@ -78,7 +78,7 @@ func kindOf(status int) string {
 	return "invalid_request_error"
 }
 
-// WriteError sends an error in the form that Anthropic's clients read.
+// WriteError sends an error in the format of Anthropic's clients.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	e := failures.Of(err)
 	wire.SetErrorHeader(w.Header(), e)

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/wire"
 )
 
-// blocks is a text, or a list of blocks.
+// blocks is a list of blocks. In JSON, a string is also allowed.
 type blocks []block
 
 // block is a part of a message.
@@ -19,13 +19,13 @@ type block struct {
 	Source json.RawMessage `json:"source"` // of a picture or a document; a text in a search result
 	Title  string          `json:"title"`
 
-	// For a call to a client's function.
+	// The following fields belong to a call of a client's function.
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
 
-	// For its result. Content is also that of a search result. It stays encoded, because a client may
-	// nest blocks deeply.
+	// The following fields belong to the result of such a call. Content is also the content of a
+	// search result. It stays encoded, because a client may nest blocks deeply.
 	ToolUseID string          `json:"tool_use_id"`
 	Content   json.RawMessage `json:"content"`
 	IsError   bool            `json:"is_error"`
@@ -65,7 +65,8 @@ func readBlocks(raw json.RawMessage) (all blocks, err error) {
 
 func text(t string) openai.Part { return openai.Part{Type: "text", Text: t} }
 
-// chat returns the message as messages of a chat completion: each result of a call is one.
+// chat returns the message as messages of a chat completion. Each result of a call becomes a
+// separate message.
 func (m *message) chat(param string) (all []openai.Message, err error) {
 	if m.Role != "user" && m.Role != "assistant" && m.Role != "system" {
 		return nil, problem.Bad(param+".role", "unknown role %.40q: give user or assistant", m.Role)
@@ -106,7 +107,7 @@ func (m *message) chat(param string) (all []openai.Message, err error) {
 	return all, nil
 }
 
-// call returns a call to a client's function.
+// call returns the block as a call of a client's function.
 func (b *block) call(param string) (openai.Call, error) {
 	c := openai.Call{ID: b.ID, Type: openai.KindFunction}
 	if b.ID == "" || b.Name == "" {
@@ -120,7 +121,7 @@ func (b *block) call(param string) (openai.Call, error) {
 	return c, nil
 }
 
-// result returns the result of a call.
+// result returns the block as the result of a call.
 func (b *block) result(param string) (openai.Message, error) {
 	m := openai.Message{Role: "tool", ToolCallID: b.ToolUseID}
 	if b.ToolUseID == "" {
@@ -139,7 +140,8 @@ func (b *block) result(param string) (openai.Message, error) {
 	return m, err
 }
 
-// parts returns blocks as parts of a chat completion's message. Inner are those of a document.
+// parts returns blocks as parts of a chat completion's message. If isInner is set, the blocks
+// belong to a document.
 func (b blocks) parts(param string, isInner bool) (all []openai.Part, err error) {
 	for i := range b {
 		parts, err := b[i].parts(param, isInner)
@@ -152,8 +154,8 @@ func (b blocks) parts(param string, isInner bool) (all []openai.Part, err error)
 	return all, nil
 }
 
-// parts returns a block as parts of a chat completion's message. The model's thoughts, and the
-// tools that a server called for an earlier answer, have no part: the answer has what they found.
+// parts returns a block as parts of a chat completion's message. It omits the model's thoughts and
+// the calls of server tools in an earlier answer, because that answer contains their findings.
 func (b *block) parts(param string, isInner bool) ([]openai.Part, error) {
 	if isInner && b.Type != "text" && b.Type != "image" {
 		return nil, problem.Bad(param, "a block of a document has the type %.40q: give text or image", b.Type)
@@ -183,11 +185,11 @@ func (b *block) parts(param string, isInner bool) ([]openai.Part, error) {
 		"a block has the type %.40q: give text, image, document, search_result, tool_use or tool_result", b.Type)
 }
 
-// found returns a search result as a text.
+// found returns a search result as a text part.
 func (b *block) found() ([]openai.Part, error) {
 	content, err := readBlocks(b.Content)
 	var from string
-	_ = json.Unmarshal(b.Source, &from) // an address, or nothing
+	_ = json.Unmarshal(b.Source, &from) // an address, or empty
 	lines := []string{b.Title, from}
 	for i := range content {
 		lines = append(lines, content[i].Text)
@@ -195,13 +197,13 @@ func (b *block) found() ([]openai.Part, error) {
 	return []openai.Part{text(strings.TrimSpace(strings.Join(lines, "\n")))}, err
 }
 
-// picture returns a picture, which must be in the request itself.
+// picture returns a picture as a part. The request itself must contain the picture.
 func (s *source) picture(param string) ([]openai.Part, error) {
 	address := s.URL
 	switch s.Type {
 	case "base64":
 		address = "data:" + s.MediaType + ";base64," + s.Data
-	case "url": // a data: URL, or refused like those of chat completions
+	case "url": // other URLs than data: are refused later, as in chat completions
 	default:
 		return nil, problem.Bad(param, "a picture has a source of type %.40q: give base64", s.Type)
 	}
@@ -210,7 +212,8 @@ func (s *source) picture(param string) ([]openai.Part, error) {
 	return []openai.Part{{Type: "input_image", ImageURL: quoted}}, err
 }
 
-// document returns a document: a text, or a file, which turns the request into a run.
+// document returns the parts of a document: its texts and pictures, or a file. A request with a
+// file becomes a run.
 func (s *source) document(title, param string) ([]openai.Part, error) {
 	name := title
 	if name == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/wire"
 )
 
-// FuzzRequests reads any body: it becomes messages of known roles and types, or an error for the
+// FuzzRequests checks that any body becomes messages of known roles and types, or an error for the
 // client.
 func FuzzRequests(f *testing.F) {
 	for _, seed := range []string{

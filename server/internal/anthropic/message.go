@@ -31,7 +31,7 @@ type answer struct {
 	RLM          any      `json:"rlm,omitempty"`
 }
 
-// usage counts tokens. How many of them came from a cache is not known.
+// usage counts tokens. The number of tokens from a cache is unknown.
 type usage struct {
 	InputTokens              int64  `json:"input_tokens"`
 	OutputTokens             int64  `json:"output_tokens"`
@@ -96,7 +96,7 @@ func (a answer) with(got *openai.Answer) answer {
 	return a
 }
 
-// call returns the block of a call to a client's function.
+// call returns the block for a call of a client's function.
 func (a *answer) call(got *openai.Answer, i int, input json.RawMessage) fields {
 	id := fmt.Sprintf("toolu_%s_%d", strings.TrimPrefix(a.ID, "msg_"), i)
 	return fields{"type": "tool_use", "id": id, "name": got.Calls[i].Name, "input": input}
@@ -112,8 +112,8 @@ type stream struct {
 	r      *http.Request
 	base   answer
 	events *sse.Stream
-	blocks int  // begun
-	inText bool // the last of them is a text that has not ended
+	blocks int  // number of begun blocks
+	inText bool // the last block is an unfinished text
 	failed error
 }
 
@@ -150,12 +150,12 @@ func (s *stream) End(got openai.Answer, err error) error {
 	if err != nil {
 		described := describeError(s.r, failures.Of(err))
 		s.event("error", fields{"error": described.Error, "request_id": described.RequestID})
-		_ = s.flush() // or the client has gone away
+		_ = s.flush() // fails if the client has gone away
 		return nil
 	}
 
 	if s.blocks == 0 && got.Text != "" {
-		_ = s.Add(got.Text) // later events are not sent either, if the client has gone away
+		_ = s.Add(got.Text) // fails if the client has gone away, as later events do
 	}
 	s.finish()
 	for i := range got.Calls {
@@ -169,11 +169,11 @@ func (s *stream) End(got openai.Answer, err error) error {
 		"usage": usageOf(&got), "rlm": got.Details,
 	})
 	s.event("message_stop", fields{})
-	_ = s.flush() // or the client has gone away
+	_ = s.flush() // fails if the client has gone away
 	return nil
 }
 
-// open sends the head, and the message without its content.
+// open sends the head of the response, and the message without its content.
 func (s *stream) open() {
 	if s.events != nil {
 		return
@@ -193,7 +193,7 @@ func (s *stream) delta(piece fields) {
 	s.event("content_block_delta", fields{"index": s.blocks - 1, "delta": piece})
 }
 
-// finish ends a text.
+// finish ends the current text block, if any.
 func (s *stream) finish() {
 	if s.inText {
 		s.event("content_block_stop", fields{"index": s.blocks - 1})

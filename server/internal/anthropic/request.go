@@ -41,7 +41,7 @@ type message struct {
 	Content blocks `json:"content"`
 }
 
-// tool is a tool that a client offers: its own function, or one that Anthropic's server has.
+// tool is a tool that a client requests: its own function, or a tool of Anthropic's server.
 type tool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -50,10 +50,10 @@ type tool struct {
 	Strict      *bool           `json:"strict"`
 }
 
-// valuesDepth is the depth of the text of a document in the result of a call.
+// valuesDepth is the nesting depth of the text of a document in the result of a call.
 const valuesDepth = 10
 
-// question is a request that was read.
+// question is a decoded request.
 type question struct {
 	*openai.Question
 
@@ -128,7 +128,7 @@ func (q *request) addMessages(c *openai.Chat) error {
 	return nil
 }
 
-// sandboxPrefix begins the types of Anthropic's tool that runs code, which have a date.
+// sandboxPrefix is the beginning of the types of Anthropic's tool that runs code; a date follows.
 const sandboxPrefix = "code_execution_"
 
 // addTools adds the tools.
@@ -151,7 +151,7 @@ func (q *request) addTools(c *openai.Chat) error {
 	return nil
 }
 
-// choose sets the client's restriction of the model's choice.
+// choose sets the client's restrictions on which tools the model may call.
 func (q *request) choose(c *openai.Chat) (err error) {
 	choice := q.ToolChoice
 	if choice == nil {

@@ -1,5 +1,6 @@
-// Package connect is the Go half of the session protocol: a program in any language controls
-// sessions over a stream. docs/reference/session-protocol.md describes the methods.
+// Package connect implements the server side of the session protocol, with which a program in any
+// language controls sessions over a stream. docs/reference/session-protocol.md describes the
+// methods.
 package connect
 
 import (
@@ -47,7 +48,7 @@ type Options struct {
 	// Keeper, if set, keeps named sessions.
 	Keeper Keeper
 	// Note, if set, is called at the end of each request with its method, the session that it
-	// names, and its outcome: ok, or the kind of its error.
+	// names, and its outcome, which is ok or the kind of its error.
 	Note func(method, session, outcome string)
 	// Labels identify the client: see rlm.SessionConfig.
 	Labels map[string]string
@@ -58,10 +59,10 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Keeper keeps named sessions beyond a connection.
+// Keeper keeps named sessions longer than a connection.
 type Keeper interface {
 	// Hold opens a named session exclusively for this connection. The session has the functions
-	// until Release. The notes describe contexts that snippets see in a changed form, and losses.
+	// until Release. The notes describe losses, and contexts that were changed for snippets.
 	Hold(ctx context.Context, r *KeptRequest) (_ Kept, notes []string, err error)
 }
 
@@ -86,7 +87,8 @@ type KeptContext struct {
 
 // Kept is a named session that a connection holds.
 type Kept interface {
-	// Enter begins a request of the connection, until leave is called, whose error is the request's.
+	// Enter begins a request of the connection, which lasts until leave is called. An error of
+	// leave is an error of the request.
 	Enter(ctx context.Context) (_ context.Context, session *rlm.Session, leave func() error, err error)
 	// Add adds contexts, between Enter and leave.
 	Add(ctx context.Context, contexts []KeptContext) error
@@ -100,15 +102,15 @@ type server struct {
 	options Options
 	conn    *jsonrpc.Conn
 
-	isReady bool // after initialize; only Begin uses it
+	isReady bool // whether initialize was called; only Begin uses it
 
 	mu       sync.Mutex
 	last     int
 	sessions map[string]*entry
 }
 
-// Serve answers a client until the stream ends, then closes its sessions. To end it earlier, close
-// the stream.
+// Serve answers a client until the stream ends, and then closes its sessions. To end it earlier,
+// close the stream.
 func Serve(ctx context.Context, engine *rlm.Engine, in io.Reader, out io.Writer, o Options) error {
 	s := &server{engine: engine, options: o, sessions: map[string]*entry{}}
 	s.conn = jsonrpc.New(in, out, s, o.Log)

@@ -61,7 +61,7 @@ func serve(t *testing.T, o Options) net.Conn {
 	return client
 }
 
-// TestTranscripts plays the conversations in testdata.
+// TestTranscripts replays the conversations in testdata.
 func TestTranscripts(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(names) == 0 {
@@ -83,7 +83,8 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// play sends the lines of a transcript, and expects the messages between them in any order.
+// play sends the client's lines of a transcript, and expects the server's messages between them in
+// any order.
 func play(t *testing.T, client io.ReadWriter, transcript string) {
 	t.Helper()
 	in := bufio.NewReader(client)
@@ -154,7 +155,7 @@ func matches(t *testing.T, want, got any) bool {
 	return true
 }
 
-// newClient serves a client in Go.
+// newClient serves a client that is written in Go, and returns it.
 func newClient(t *testing.T, o Options) *jsonrpc.Conn {
 	t.Helper()
 	stream := serve(t, o)
@@ -179,7 +180,7 @@ func call(t *testing.T, c *jsonrpc.Conn, method string, params, result any) {
 	}
 }
 
-// nothing answers no requests.
+// nothing is a handler that answers no requests.
 type nothing struct{}
 
 func (nothing) Begin(context.Context, string, jsonrpc.Raw) (jsonrpc.Answer, error) {
@@ -242,14 +243,14 @@ func TestStateAndFilesCross(t *testing.T) {
 	}
 }
 
-// TestADeletionThatDoesNotEndIsAnError: the next result also reports the loss.
+// TestADeletionThatDoesNotEndIsAnError also checks that the next result reports the loss.
 func TestADeletionThatDoesNotEndIsAnError(t *testing.T) {
 	engine, err := sharedEngine()
 	if err != nil {
 		t.Fatal(err)
 	}
 	limits := testOptions.Limits
-	limits.Wall = 2 * time.Second // more than a snippet takes on a busy machine
+	limits.Wall = 2 * time.Second // more than an ordinary snippet takes on a busy machine
 	session, err := engine.Open(t.Context(), rlm.SessionConfig{Limits: limits})
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +306,7 @@ func TestAnOutputIsCutBetweenCharacters(t *testing.T) {
 	}
 }
 
-// BenchmarkRun measures a snippet in a live session, including the protocol.
+// BenchmarkRun measures the time of a snippet in a live session, including the protocol.
 func BenchmarkRun(b *testing.B) {
 	engine, err := sharedEngine()
 	if err != nil {

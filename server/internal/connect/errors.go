@@ -21,7 +21,7 @@ type details struct {
 	Lost     *tiers.Loss      `json:"lost,omitempty"`
 }
 
-// The kinds of errors.
+// These are the kinds of errors.
 const (
 	kindInvalid        = "invalid"
 	kindUnknownSession = "unknown_session"
@@ -39,7 +39,7 @@ func invalid(format string, args ...any) error {
 	return jsonrpc.NewError(jsonrpc.CodeInvalidParams, details{Kind: kindInvalid}, format, args...)
 }
 
-// describeError converts an error to its form on the wire, nil for none.
+// describeError converts an error to its wire format. A nil error stays nil.
 func describeError(err error) error {
 	var known *jsonrpc.Error
 	if err == nil || errors.As(err, &known) {

@@ -21,7 +21,7 @@ type functionParams struct {
 	Parameters jsonrpc.Raw `json:"parameters,omitempty" jsonschema:"JSON Schema; arguments are then checked, and named"`
 }
 
-// makeFunctions makes host functions that the client answers.
+// makeFunctions makes host functions whose calls the client answers.
 func (s *server) makeFunctions(list []functionParams) ([]rlm.Function, error) {
 	if len(list) > maxFunctions {
 		return nil, invalid("%d functions are more than %d", len(list), maxFunctions)
@@ -60,7 +60,8 @@ type (
 	}
 )
 
-// call lets the client answer a host call. The context belongs to a request of the session.
+// call passes a host call to the client and returns its answer. The context belongs to a request of
+// the session.
 func (s *server) call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	e, ok := ctx.Value(entryKey{}).(*entry)
 	if !ok {

@@ -9,8 +9,9 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
 )
 
-// maxList bounds the decoded elements of a list, or of a map of variables: an element such as "{}"
-// takes far more memory than its text. Each method has a tighter bound, with a clearer error.
+// maxList bounds the decoded elements of a list, or of a map of variables, because an element such
+// as "{}" takes far more memory than its JSON. Each method has a tighter bound with a clearer
+// error.
 const maxList = 10_000
 
 // list is a list of parameters.

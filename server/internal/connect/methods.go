@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
 )
 
-// method is a method that a client can call. begin is called in the order of the messages.
+// method is a method that a client can call. Calls of begin have the order of the messages.
 type method struct {
 	begin          func(context.Context, *server, jsonrpc.Raw) (jsonrpc.Answer, error)
 	params, result reflect.Type
@@ -35,7 +35,7 @@ func init() { //nolint:gochecknoinits // the functions of the table use the tabl
 	}
 }
 
-// makeMethod makes a method from the function that begins it.
+// makeMethod makes a method from the function that begins a call of it.
 func makeMethod[P, R any](
 	begin func(*server, context.Context, *P) (func() (*R, error), error),
 ) method {
@@ -50,7 +50,7 @@ func makeMethod[P, R any](
 	return method{decode, reflect.TypeFor[P](), reflect.TypeFor[R]()}
 }
 
-// inOrder makes a short method that completes before the next message is read.
+// inOrder makes a method that completes before the next message is read, so it must be fast.
 func inOrder[P, R any](f func(*server, context.Context, *P) (*R, error)) method {
 	return makeMethod(func(s *server, ctx context.Context, p *P) (func() (*R, error), error) {
 		result, err := f(s, ctx, p)

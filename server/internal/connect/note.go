@@ -29,11 +29,10 @@ func outcomeOf(err error) string {
 	if errors.As(err, &known) && json.Unmarshal(known.Data, &d) == nil && d.Kind != "" {
 		return d.Kind
 	}
-	return kindInvalid // it was refused before a session was asked
+	return kindInvalid // it was refused before it reached a session
 }
 
-// sessionIn returns the session that parameters name, or the name for a new one; "" if there is
-// none.
+// sessionIn returns the ID of the session in the parameters, or the name for a new session, or "".
 func sessionIn(params jsonrpc.Raw) string {
 	if params.Kind() != '{' {
 		return ""

@@ -23,7 +23,7 @@ func TestARequestNamesItsSession(t *testing.T) {
 	}
 }
 
-// FuzzSessionIn searches for a session in parameters, which may be any bytes.
+// FuzzSessionIn searches arbitrary bytes, as parameters, for a session.
 func FuzzSessionIn(f *testing.F) {
 	f.Add([]byte(`{"a":[1,{"b":null}],"session":"7"}`))
 	f.Add([]byte(`{"session"`))

@@ -2,7 +2,7 @@ package connect
 
 import "unicode/utf8"
 
-// output sends a snippet's output. It keeps an incomplete character until the rest arrives.
+// output sends a snippet's output. It holds an incomplete character back until the rest arrives.
 type output struct {
 	server  *server
 	session string
@@ -20,7 +20,7 @@ func (s *server) newOutput(e *entry, stream string) *output {
 	return &output{server: s, session: e.id, stream: stream}
 }
 
-// Write implements io.Writer. A snippet does not see errors of its output.
+// Write implements io.Writer. It hides errors, so a failed write does not affect the snippet.
 func (o *output) Write(data []byte) (int, error) {
 	text := append(o.held, data...) //nolint:gocritic // held is replaced below
 	whole := len(text) - countCut(text)
@@ -37,9 +37,9 @@ func (o *output) WriteEcho(text []byte) {
 	echo.flush()
 }
 
-// flush sends bytes that never formed a character.
+// flush sends the remaining bytes, which never formed a complete character.
 func (o *output) flush() {
-	_ = o.send(o.held) // if the client has gone, the connection notices
+	_ = o.send(o.held) // the connection notices if the client has gone away
 	o.held = nil
 }
 
@@ -50,7 +50,7 @@ func (o *output) send(text []byte) error {
 	return o.server.conn.Notify("session/output", outputParams{o.session, o.stream, string(text)})
 }
 
-// countCut returns the number of bytes in an incomplete character at the end.
+// countCut returns the number of bytes of an incomplete character at the end of text.
 func countCut(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {

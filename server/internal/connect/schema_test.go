@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the schema of the protocol")
 // schemaFile contains the types of all messages, for the authors of clients.
 const schemaFile = "../../../docs/generated/session-protocol.schema.json"
 
-// ofServerSide are the methods that the server calls.
+// ofServerSide contains the methods that the server calls.
 var ofServerSide = map[string]method{
 	"host/call":      {params: reflect.TypeFor[callParams](), result: reflect.TypeFor[callResult]()},
 	"session/output": {params: reflect.TypeFor[outputParams]()},

@@ -17,24 +17,24 @@ type entry struct {
 	id      string
 	session *rlm.Session
 	kept    Kept   // nil for an unnamed session
-	release func() // frees its place, nil for none
+	release func() // frees its place; nil if it has none
 
 	using sync.Mutex  // held by the active request
-	lost  *tiers.Loss // of a request without a result to report it; guarded by using
-	// enforced is the enforcement of limits that the client knows; guarded by using.
+	lost  *tiers.Loss // not reported yet, from a request without a result; guarded by using
+	// enforced is the enforcement of limits that was last reported to the client; guarded by using.
 	enforced []tiers.Enforcement
 
 	mu     sync.Mutex
-	cancel context.CancelCauseFunc // cancels that request; nil for none
+	cancel context.CancelCauseFunc // cancels the active request; nil if there is none
 }
 
-// errInterrupted ends a request that session/interrupt or session/close stopped.
+// errInterrupted is the error of a request that session/interrupt or session/close stopped.
 var errInterrupted = errors.New("interrupted")
 
 // entryKey is the key of the entry in the context of its requests.
 type entryKey struct{}
 
-// claim gives the session to a request until leave is called.
+// claim reserves the session for a request until leave is called.
 func (e *entry) claim(ctx context.Context) (_ context.Context, leave func(), err error) {
 	if !e.using.TryLock() {
 		return nil, nil, rlm.ErrInUse
@@ -48,8 +48,8 @@ func (e *entry) claim(ctx context.Context) (_ context.Context, leave func(), err
 	}, nil
 }
 
-// enter lets the request that claimed the session use it until leave is called. The session's
-// keeper may have to wake it.
+// enter prepares the session for the request that claimed it, until leave is called. It may need to
+// wake a named session.
 func (e *entry) enter(ctx context.Context) (_ context.Context, leave func() error, err error) {
 	if e.kept == nil {
 		return ctx, func() error { return nil }, nil
@@ -86,7 +86,7 @@ func (e *entry) stop() {
 	}
 }
 
-// adopt gives an entry its ID. If it fails, the entry is closed.
+// adopt registers an entry and returns its ID. If it fails, it closes the entry.
 func (s *server) adopt(e *entry) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +166,7 @@ func (s *server) open(ctx context.Context, p *openParams) (*openResult, error) {
 	return &openResult{id, notes}, err
 }
 
-// hold opens a named session.
+// hold opens a named session, which the connection holds.
 func (s *server) hold(ctx context.Context, p *openParams) (*openResult, error) {
 	if s.options.Keeper == nil {
 		return nil, invalid("this connection keeps no sessions: omit the name, or connect to rlm serve")
@@ -191,7 +191,7 @@ func (s *server) hold(ctx context.Context, p *openParams) (*openResult, error) {
 	return &openResult{id, notes}, err
 }
 
-// configure checks a client's request for a session.
+// configure checks a client's request for a session, and returns the configuration.
 func (s *server) configure(p *openParams) (cfg rlm.SessionConfig, err error) {
 	cfg.Deterministic, cfg.Out = s.options.Deterministic || p.Deterministic, p.Out
 	cfg.Labels = s.options.Labels
@@ -227,7 +227,7 @@ func (s *server) close(_ context.Context, p *ofOne) (func() (*none, error), erro
 	e.stop()
 
 	return func() (*none, error) {
-		e.using.Lock() // after the request that was stopped
+		e.using.Lock() // waits for the request that was stopped
 		defer e.using.Unlock()
 		return &none{}, e.close()
 	}, nil

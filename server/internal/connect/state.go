@@ -59,7 +59,7 @@ func (s *server) snapshotTo(ctx context.Context, e *entry, path string) (err err
 	return e.session.Snapshot(ctx, file)
 }
 
-// limitedWriter fails beyond a number of bytes.
+// limitedWriter is a buffer that fails beyond a number of bytes.
 type limitedWriter struct {
 	to   *bytes.Buffer
 	most int
@@ -121,7 +121,7 @@ type (
 	}
 )
 
-// files copies files that snippets wrote below /out. In a session without /out, it fails.
+// files copies the files that snippets wrote below /out. It fails if the session has no /out.
 func (s *server) files(ctx context.Context, e *entry, p filesParams) (_ *filesResult, err error) {
 	dir, inline := p.Dir, 0
 	switch {

@@ -76,8 +76,8 @@ type deleteParams struct {
 	Names list[string] `json:"names"`
 }
 
-// remove deletes variables: all of them or, if one is missing, none after that one. The result of
-// the next snippet reports any earlier loss of the session.
+// remove deletes variables in order, up to the first that is missing. The result of the next
+// snippet reports any earlier loss of the session.
 func (s *server) remove(ctx context.Context, e *entry, p deleteParams) (*none, error) {
 	for _, name := range p.Names {
 		if err := protocol.CheckName(name); err != nil {

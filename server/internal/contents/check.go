@@ -19,12 +19,12 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// owners are the folders of contents, with the tables of their owners.
+// owners lists the folders of contents, with the tables of their owners.
 var owners = []struct{ folder, table, what string }{
 	{"files", "files", "uploaded file"}, {"runs", "runs", "run"}, {"sessions", "sessions", "session"},
 }
 
-// Missing lists contents with a missing file or one of the wrong size, without reading any.
+// Missing lists contents whose file is missing or has the wrong size, without reading any file.
 func (c *Contents) Missing(ctx context.Context) (all []*DamageError, err error) {
 	rows, err := records.Contents(ctx, c.db, "")
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Contents) Missing(ctx context.Context) (all []*DamageError, err error) 
 		switch isLost, failed := records.IsLost(ctx, c.db, rows[i].Path); {
 		case failed != nil:
 			return nil, failed
-		case isLost: // it is known
+		case isLost: // its loss is already recorded
 		case errors.Is(err, fs.ErrNotExist):
 			all = append(all, &DamageError{rows[i].Path, missing})
 		case err != nil:
@@ -48,8 +48,8 @@ func (c *Contents) Missing(ctx context.Context) (all []*DamageError, err error) 
 }
 
 // Check reads all contents and compares them with their digests or, unless it is deep, only
-// compares their sizes. With a quarantine, it repairs: damaged contents are moved there, and the
-// database records the loss. A file with a lost row is accepted as it is.
+// compares their sizes. If there is a quarantine, Check moves damaged contents there, and records
+// the loss in the database. A file with a lost row is accepted unchecked.
 func (c *Contents) Check(ctx context.Context, isDeep bool, q *damage.Quarantine) (*damage.Report, error) {
 	k := &checker{Contents: c, ctx: ctx, isDeep: isDeep, q: q, report: &damage.Report{}}
 	rows, err := records.Contents(ctx, c.db, "")
@@ -89,7 +89,7 @@ func (k *checker) look(row *records.ContentRow) error {
 		return nil
 	}
 	if path.Base(row.Path) == records.EventsFile {
-		return nil // it checks itself
+		return nil // it has its own checksums
 	}
 
 	content, err := k.Read(k.ctx, row.Path)
@@ -109,7 +109,7 @@ func (k *checker) look(row *records.ContentRow) error {
 	now, err := records.Content(k.ctx, k.db, row.Path)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err == nil && !bytes.Equal(now.Digest, row.Digest):
-		return nil // a server has changed it meanwhile
+		return nil // a server has changed the content meanwhile
 	case err != nil:
 		return err
 	case damaged.IsThere() && isState(row.Path) && k.isWholeState(row.Path):
@@ -133,7 +133,7 @@ func (k *checker) isWholeState(name string) bool {
 	return err == nil
 }
 
-// takeNewer reports a state that is whole but differs from its row: the row is older.
+// takeNewer reports a state that is intact but differs from its row, which must be older.
 func (k *checker) takeNewer(row *records.ContentRow) error {
 	f := damage.Finding{What: row.Path, Problem: "it is whole, and another one than its record says"}
 	if k.q != nil {
@@ -178,13 +178,14 @@ func (k *checker) reportDamaged(row *records.ContentRow, damaged *DamageError) e
 	return records.Within(k.ctx, k.db, func(tx *sql.Tx) error { return loss.write(k.ctx, tx) })
 }
 
-// loss describes what is lost with a damaged content, and what a repair writes to the database.
+// loss describes the loss caused by a damaged content, and the changes that a repair makes to the
+// database.
 type loss struct {
 	what, then string
-	statement  string // empty for none
+	statement  string // may be empty
 	args       []any
-	path       string // path of the row to remove, empty to keep it: its content can be sent again
-	lost       string // the name that requests use, empty for none
+	path       string // path of the row to remove; empty if the content can be sent again
+	lost       string // the name that requests use; may be empty
 }
 
 const (
@@ -199,7 +200,7 @@ const (
 // lossOf determines the loss from the path of a content.
 func lossOf(row *records.ContentRow) loss {
 	parts := strings.Split(row.Path, "/")
-	if len(parts) < 2 { // a damaged row
+	if len(parts) < 2 { // the row is damaged
 		return loss{what: "a content without a place", path: row.Path}
 	}
 	id, bytes := parts[1], max(row.Bytes, 0)
@@ -258,7 +259,7 @@ func (k *checker) findUnknown(known map[string]bool) error {
 	return nil
 }
 
-// takeOrphan reports and moves aside data without an owner.
+// takeOrphan reports data without an owner, and moves it aside.
 func (k *checker) takeOrphan(name, what string) error {
 	f := damage.Finding{What: name, Problem: "its record is missing", Lost: "the " + what}
 	if k.q != nil {
@@ -278,7 +279,7 @@ func (k *checker) takeOrphan(name, what string) error {
 	return nil
 }
 
-// adopt reports files of an owner without a row. A repair accepts them as they are.
+// adopt reports an owner's files that have no row. A repair accepts them unchecked.
 func (k *checker) adopt(name string, known map[string]bool) error {
 	root := k.file(name)
 	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {

@@ -1,10 +1,10 @@
-// Package contents stores what is too large for the database of a server: uploaded files,
-// contexts, and the states of sessions. Each is a file of the data folder, and its database row
+// Package contents stores data that is too large for the database of a server: uploaded files,
+// contexts, and the states of sessions. Each content is a file in the data folder. Its database row
 // records the SHA-256, so damaged or missing contents are noticed when they are read.
 //
-// A content takes effect together with the rows that need it. Until then, it is [Incoming], in a
-// separate folder; deleted contents leave through another such folder. So every file in its final
-// place has been confirmed, and nothing is ever deleted because its row is missing.
+// A content is committed together with the rows that need it. Until then, it is [Incoming], in a
+// separate folder; deleted contents are first moved to another such folder. So every file in its
+// final place was once committed, and no file is ever deleted because its row is missing.
 package contents
 
 import (
@@ -27,10 +27,10 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// The folders of contents in transit.
+// These are the folders of contents in transit.
 const (
 	incomingFolder = "incoming" // see [Incoming]
-	outgoingFolder = "outgoing" // what is being deleted
+	outgoingFolder = "outgoing" // contents that are being deleted
 )
 
 // Contents are the contents of a data folder. Paths are relative to it, with slashes. It is safe
@@ -43,20 +43,21 @@ type Contents struct {
 	removals sync.Mutex // held while files and rows are being removed
 
 	mu       sync.Mutex
-	incoming map[string]*Incoming // by path: not kept yet, or with a file that is not in its place
-	known    map[string]stamp     // files that were whole when last read
+	incoming map[string]*Incoming // by path: not committed yet, or committed but not in its place
+	known    map[string]stamp     // files that were intact when last read
 }
 
-// stamp distinguishes a file from the same file after a change.
+// stamp changes when a file is changed.
 type stamp struct {
 	bytes    int64
 	modified time.Time
 }
 
-// maxKnown is the maximum number of files that are remembered as whole.
+// maxKnown is the maximum number of files in Contents.known.
 const maxKnown = 10_000
 
-// Open returns the contents of a data folder. It completes what a killed process left unfinished.
+// Open returns the contents of a data folder. It completes the operations that a killed process
+// left unfinished.
 func Open(ctx context.Context, db *sql.DB, dir string, log *slog.Logger) (*Contents, error) {
 	c := newContents(db, dir, log)
 	for _, name := range []string{incomingFolder, outgoingFolder} {
@@ -74,8 +75,8 @@ func newContents(db *sql.DB, dir string, log *slog.Logger) *Contents {
 	return &Contents{db: db, dir: dir, log: log, incoming: map[string]*Incoming{}, known: map[string]stamp{}}
 }
 
-// Look returns the contents of a data folder for reading, even while a server uses it. If none
-// does, it may complete what a killed process left unfinished, as Open does.
+// Look returns the contents of a data folder for reading, even while a server uses it. If maySettle
+// is set and no server uses the folder, it completes unfinished operations as Open does.
 func Look(ctx context.Context, db *sql.DB, dir string, maySettle bool, log *slog.Logger) (*Contents, error) {
 	if maySettle {
 		return Open(ctx, db, dir, log)
@@ -91,10 +92,10 @@ func (c *Contents) way(folder, path string) string {
 	return filepath.Join(c.dir, folder, url.PathEscape(path))
 }
 
-// Incoming is a content that was written to disk, but does not count yet.
+// Incoming is a content that was written to disk, but is not committed yet.
 type Incoming struct {
 	Path   string
-	Digest []byte // SHA-256, nil for a file that checks itself
+	Digest []byte // SHA-256; nil for a file with its own checksums
 	Bytes  int64
 	file   string
 	isNew  bool // this process wrote it
@@ -126,8 +127,9 @@ func (c *Contents) Write(path string, write func(io.Writer) error) (*Incoming, e
 	return d, nil
 }
 
-// finish completes an earlier content that is still in transit: the disk had no room, or it is
-// unknown whether the content is committed. It may be the only committed one.
+// finish completes an earlier content that is still in transit, because the disk had no room or
+// because it is unknown whether the content is committed. This content may be the only committed
+// one at its path.
 func (c *Contents) finish(path string) error {
 	c.mu.Lock()
 	d := c.incoming[path]
@@ -147,7 +149,7 @@ func (c *Contents) finish(path string) error {
 	return c.place(d)
 }
 
-// counter counts the bytes that pass.
+// counter counts the bytes that are written.
 type counter struct {
 	to io.Writer
 	n  int64
@@ -160,7 +162,7 @@ func (c *counter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// WriteSelfChecked is Write for a file that will change and that checks itself.
+// WriteSelfChecked is like Write, for a file that will change and that contains its own checksums.
 func (c *Contents) WriteSelfChecked(path string, write func(io.Writer) error) (*Incoming, error) {
 	d, err := c.Write(path, write)
 	if err == nil {
@@ -185,7 +187,7 @@ func (c *Contents) Copy(ctx context.Context, from, path string) (*Incoming, erro
 		return nil, errors.Join(err, os.Remove(d.file))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &DamageError{from, "it is missing"}
-	case err != nil: // the disk has no links
+	case err != nil: // the disk does not support links
 		content, err := c.Read(ctx, from)
 		if err != nil {
 			return nil, err
@@ -207,8 +209,7 @@ func (c *Contents) remember(d *Incoming) {
 	c.incoming[d.Path] = d
 }
 
-// Keep makes written contents count, in one transaction with work. After an error, they are
-// dropped.
+// Keep commits written contents in one transaction with work. After an error, it drops them.
 func (c *Contents) Keep(ctx context.Context, all []*Incoming, work func(*sql.Tx) error) error {
 	if len(all) > 0 {
 		if err := syncFolder(filepath.Join(c.dir, incomingFolder)); err != nil {
@@ -217,7 +218,7 @@ func (c *Contents) Keep(ctx context.Context, all []*Incoming, work func(*sql.Tx)
 		}
 	}
 
-	isDone := false // all work is done, so an error is from the commit
+	isDone := false // all work is done, so an error comes from the commit
 	err := records.Within(ctx, c.db, func(tx *sql.Tx) error {
 		for _, d := range all {
 			if err := records.AddContent(ctx, tx, d.Path, d.Digest, d.Bytes); err != nil {
@@ -229,7 +230,7 @@ func (c *Contents) Keep(ctx context.Context, all []*Incoming, work func(*sql.Tx)
 		return err
 	})
 	switch {
-	case err != nil && isDone && len(all) > 0: // it may be committed: the next start finds out
+	case err != nil && isDone && len(all) > 0: // it may be committed; the next start finds out
 		return err
 	case err != nil:
 		c.Drop(all)
@@ -248,7 +249,7 @@ func (c *Contents) Keep(ctx context.Context, all []*Incoming, work func(*sql.Tx)
 func (c *Contents) place(d *Incoming) error {
 	to := c.file(d.Path)
 	err := os.Rename(d.file, to)
-	if errors.Is(err, fs.ErrNotExist) { // the folder does not exist
+	if errors.Is(err, fs.ErrNotExist) { // the target folder does not exist
 		if err = os.MkdirAll(filepath.Dir(to), 0o700); err == nil {
 			err = os.Rename(d.file, to)
 		}
@@ -266,7 +267,7 @@ func (c *Contents) place(d *Incoming) error {
 	return nil
 }
 
-// know records that a file is whole. The caller holds mu.
+// know records that a file is intact. The caller holds mu.
 func (c *Contents) know(path string, info fs.FileInfo) {
 	if len(c.known) >= maxKnown {
 		clear(c.known)
@@ -281,7 +282,7 @@ func (c *Contents) Drop(all []*Incoming) {
 	for _, d := range all {
 		if c.incoming[d.Path] == d {
 			delete(c.incoming, d.Path)
-			_ = os.Remove(d.file) // otherwise the next start does it
+			_ = os.Remove(d.file) // if this fails, the next start does it
 		}
 	}
 }
@@ -320,7 +321,7 @@ func (c *Contents) Remove(ctx context.Context, path string, work func(*sql.Tx) e
 	return os.RemoveAll(way)
 }
 
-// settle completes what a killed process left in transit.
+// settle completes the operations on contents that a killed process left in transit.
 func (c *Contents) settle(ctx context.Context) error {
 	err := c.each(incomingFolder, func(path, way string) error {
 		row, err := records.Content(ctx, c.db, path)
@@ -352,15 +353,16 @@ func (c *Contents) settle(ctx context.Context) error {
 			return os.RemoveAll(way)
 		}
 		if _, err := os.Lstat(c.file(path)); !errors.Is(err, fs.ErrNotExist) {
-			return os.RemoveAll(way) // another one is in its place
+			return os.RemoveAll(way) // there is another content in its place
 		}
 		return os.Rename(way, c.file(path))
 	})
 }
 
-// isNewer reports whether an incoming content matches its row, and the file in its place does not.
+// isNewer reports whether an incoming content matches its row while the file in the final place
+// does not.
 func (c *Contents) isNewer(row *records.ContentRow, path, way string) (bool, error) {
-	if len(row.Digest) == 0 { // it checks itself, and was written before it was placed
+	if len(row.Digest) == 0 { // it has its own checksums, and was complete before the move
 		_, err := os.Lstat(c.file(path))
 		return errors.Is(err, fs.ErrNotExist), nil
 	}
@@ -368,7 +370,7 @@ func (c *Contents) isNewer(row *records.ContentRow, path, way string) (bool, err
 	return bytes.Equal(sum, row.Digest), err
 }
 
-// each calls f with the path of everything in transit in a folder.
+// each calls f for each content in transit in a folder.
 func (c *Contents) each(folder string, f func(path, way string) error) error {
 	entries, err := os.ReadDir(filepath.Join(c.dir, folder))
 	if err != nil {
@@ -378,7 +380,7 @@ func (c *Contents) each(folder string, f func(path, way string) error) error {
 		path, err := url.PathUnescape(entry.Name())
 		way := filepath.Join(c.dir, folder, entry.Name())
 		if err != nil || !filepath.IsLocal(filepath.FromSlash(path)) {
-			err = os.RemoveAll(way) // not one of our files
+			err = os.RemoveAll(way) // the file is not one of ours
 		} else {
 			err = f(path, way)
 		}
@@ -400,7 +402,7 @@ func digestOf(path string) ([]byte, error) {
 	return sum.Sum(nil), err
 }
 
-// syncFolder makes the names in a folder durable. Not every system supports that.
+// syncFolder makes the names in a folder durable, if the system supports that.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// kept provides the contents of a folder for a test.
+// kept is a folder of contents for a test.
 type kept struct {
 	*testing.T
 	*Contents
@@ -54,7 +54,7 @@ func (k *kept) keep(path, text string) {
 	}
 }
 
-// text reads a content.
+// text returns the text of a content.
 func (k *kept) text(path string) (string, error) {
 	content, err := k.Read(k.Context(), path)
 	if err != nil {
@@ -65,7 +65,7 @@ func (k *kept) text(path string) (string, error) {
 	return string(data), err
 }
 
-// wants requires a content to have a text, or not to exist if it is empty.
+// wants fails the test unless a content has the given text or, if text is empty, does not exist.
 func (k *kept) wants(path, text string) {
 	k.Helper()
 	got, err := k.text(path)
@@ -81,7 +81,7 @@ func (k *kept) wants(path, text string) {
 	}
 }
 
-// ways returns the contents in transit, in either direction.
+// ways lists the contents in transit, in either direction.
 func (k *kept) ways() (all []string) {
 	for _, folder := range []string{incomingFolder, outgoingFolder} {
 		found, err := filepath.Glob(filepath.Join(k.dir, folder, "*"))
@@ -93,8 +93,8 @@ func (k *kept) ways() (all []string) {
 	return all
 }
 
-// TestCommittedContentsAreNotOverwritten: a committed content cannot be moved to its place, and is
-// written again.
+// TestCommittedContentsAreNotOverwritten checks a committed content that cannot be moved to its
+// place while a new version is written.
 func TestCommittedContentsAreNotOverwritten(t *testing.T) {
 	k := openTest(t, t.TempDir())
 	blocked := filepath.Join(k.dir, "sessions")
@@ -153,15 +153,16 @@ func TestAContentCountsWithItsRows(t *testing.T) {
 	}
 }
 
-// TestAKillLeavesOneOfBoth stops between the steps of Keep and Remove, and reopens the folder.
+// TestAKillLeavesOneOfBoth stops between the steps of Keep and Remove, reopens the folder, and
+// checks that each content has either its old or its new state.
 func TestAKillLeavesOneOfBoth(t *testing.T) {
 	dir := t.TempDir()
 	k := openTest(t, dir)
 	k.keep("files/a", "the first")
 	k.keep("files/b", "the second")
-	k.write("files/a", "not kept")   // before the rows
+	k.write("files/a", "not kept")   // killed before the rows were written
 	k.write("files/new", "not kept") //
-	d := k.write("files/b", "kept")  // after the rows, before it is in its place
+	d := k.write("files/b", "kept")  // killed after the rows were written, before the move
 	addRow := func(tx *sql.Tx) error {
 		return records.AddContent(t.Context(), tx, d.Path, d.Digest, d.Bytes)
 	}
@@ -170,7 +171,7 @@ func TestAKillLeavesOneOfBoth(t *testing.T) {
 	}
 	k.keep("files/c", "the third")
 	k.keep("files/d", "the fourth")
-	for _, name := range []string{"files/c", "files/d"} { // out of their place, of which one has its row
+	for _, name := range []string{"files/c", "files/d"} { // only one has lost its row
 		if err := os.Rename(k.file(name), k.way(outgoingFolder, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -193,8 +194,8 @@ func TestAKillLeavesOneOfBoth(t *testing.T) {
 	}
 }
 
-// TestDamageIsFoundAtTheLastByte also reads contents of an earlier version, which receive a
-// digest.
+// TestDamageIsFoundAtTheLastByte also checks that contents of an earlier version receive a digest
+// when they are read.
 func TestDamageIsFoundAtTheLastByte(t *testing.T) {
 	dir := t.TempDir()
 	k := openTest(t, dir)
@@ -241,7 +242,8 @@ func TestDamageIsFoundAtTheLastByte(t *testing.T) {
 	}
 }
 
-// TestAFileWithoutARowIsNotDeleted: the row may have been lost.
+// TestAFileWithoutARowIsNotDeleted checks that such a file is kept, because its row may have been
+// lost.
 func TestAFileWithoutARowIsNotDeleted(t *testing.T) {
 	dir := t.TempDir()
 	openTest(t, dir)
@@ -270,7 +272,7 @@ func TestAFileWithoutARowIsNotDeleted(t *testing.T) {
 	}
 }
 
-// BenchmarkKeep keeps a content of a megabyte.
+// BenchmarkKeep measures Keep with a content of a megabyte.
 func BenchmarkKeep(b *testing.B) {
 	dir := b.TempDir()
 	db, err := records.Open(b.Context(), dir)

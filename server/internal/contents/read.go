@@ -16,20 +16,20 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// DamageError reports that a content is not what was written.
+// DamageError reports that a content differs from what was written.
 type DamageError struct {
 	Path string
 	// Problem describes the damage, such as "it is missing".
 	Problem string
 }
 
-// Error names the file.
+// Error describes the damage and names the file.
 func (e *DamageError) Error() string { return fmt.Sprintf("%s is damaged: %s", e.Path, e.Problem) }
 
 // Is implements the interface of [errors.Is].
 func (e *DamageError) Is(target error) bool { return target == damage.Err }
 
-// IsThere reports whether some of the content exists.
+// IsThere reports whether a part of the content exists.
 func (e *DamageError) IsThere() bool { return e.Problem != missing && e.Problem != unknown }
 
 const (
@@ -47,7 +47,7 @@ type found struct {
 	Bytes  int64
 }
 
-// row finds a content.
+// row finds the row of a content.
 func (c *Contents) row(ctx context.Context, path string) (found, error) {
 	c.mu.Lock()
 	d := c.incoming[path]
@@ -63,9 +63,10 @@ func (c *Contents) row(ctx context.Context, path string) (found, error) {
 	return found{c.file(path), row.Digest, row.Bytes}, err
 }
 
-// Content is a content being read. It is checked at its end: the last Read fails if it is damaged.
+// Content is a content being read. It is checked at its end, so the last Read fails if it is
+// damaged.
 type Content struct {
-	// Path is the path of the content, Bytes its size.
+	// Path is the path of the content; Bytes is its size.
 	Path  string
 	Bytes int64
 
@@ -83,7 +84,7 @@ func (c *Contents) Read(ctx context.Context, path string) (*Content, error) {
 	}
 
 	file, err := os.Open(row.file)
-	if errors.Is(err, fs.ErrNotExist) { // a killed server may not have moved it there
+	if errors.Is(err, fs.ErrNotExist) { // a killed server may not have moved it to its place
 		file, err = os.Open(c.way(incomingFolder, path))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +103,7 @@ func (c *Contents) Read(ctx context.Context, path string) (*Content, error) {
 	}
 
 	return &Content{path, info.Size(), file, sha256.New(), row.digest, func(digest []byte) {
-		if len(row.digest) == 0 { // an earlier version wrote it: accepted as it is
+		if len(row.digest) == 0 { // written by an earlier version, and accepted unchecked
 			if err := records.SetDigest(context.WithoutCancel(ctx), c.db, path, digest); err != nil {
 				c.log.Warn("cannot keep a digest", "content", path, "error", err)
 			}
@@ -116,7 +117,7 @@ func (c *Contents) Read(ctx context.Context, path string) (*Content, error) {
 // Read implements [io.Reader].
 func (r *Content) Read(data []byte) (int, error) {
 	n, err := r.file.Read(data)
-	_, _ = r.sum.Write(data[:n]) // it never fails
+	_, _ = r.sum.Write(data[:n]) // never fails
 	if errors.Is(err, io.EOF) && r.atEnd != nil {
 		digest := r.sum.Sum(nil)
 		if len(r.digest) > 0 && !bytes.Equal(digest, r.digest) {
@@ -131,7 +132,8 @@ func (r *Content) Read(data []byte) (int, error) {
 // Close implements [io.Closer].
 func (r *Content) Close() error { return r.file.Close() }
 
-// File returns the file of a content that is whole. It is read once for each change of the file.
+// File returns the file of a content after checking that it is intact. It reads the file only once
+// after each change.
 func (c *Contents) File(ctx context.Context, path string) (*os.File, error) {
 	content, err := c.Read(ctx, path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
 )
 
-// Damaged is the error code for stored data that is not what was written.
+// Damaged is the error code for stored data that differs from what was written.
 const Damaged = "damaged"
 
 // IsDamage reports whether an error is about damaged stored data.

@@ -1,4 +1,4 @@
-// Package failures turns the errors of a server into the problems that its clients receive.
+// Package failures converts the errors of a server to the problems that its clients receive.
 package failures
 
 import (
@@ -9,7 +9,7 @@ import (
 )
 
 // Of returns the error for a client. An error that is not meant for clients becomes an internal
-// error; its text is only logged.
+// error; its message is only logged.
 func Of(err error) *problem.Error {
 	var known *problem.Error
 	if errors.As(err, &known) {

@@ -29,7 +29,7 @@ type Files struct {
 	db       *sql.DB
 	contents *contents.Contents
 	quota    *records.Quota
-	max      int64 // bytes of one file
+	max      int64 // maximum size of one file, in bytes
 }
 
 // New returns the files of a server.
@@ -40,7 +40,7 @@ func New(db *sql.DB, c *contents.Contents, quota *records.Quota, maxBytes int64)
 // Path returns the path of a file's content.
 func (f *Files) Path(id string) string { return "files/" + id }
 
-// Open opens the content of a file. Its error is suitable for the client.
+// Open opens the content of a file. The error is for the client.
 func (f *Files) Open(ctx context.Context, id string) (*os.File, error) {
 	file, err := f.contents.File(ctx, f.Path(id))
 	return file, AsProblem(err, id)
@@ -60,8 +60,8 @@ func AsProblem(err error, id string) error {
 const maxText = 512
 
 // Create stores a stream as a file of a tenant. The tenant's files and sessions, including
-// concurrent uploads, may have quota bytes together; 0 means no bound. An interrupted stream
-// leaves nothing behind.
+// concurrent uploads, may have quota bytes together; 0 means no bound. If the stream is
+// interrupted, nothing is stored.
 func (f *Files) Create(
 	ctx context.Context, tenant, name, purpose string, content io.Reader, quota int64,
 ) (file File, err error) {
@@ -95,7 +95,7 @@ func (f *Files) Create(
 	})
 }
 
-// arrival is a stream whose bytes count as they arrive.
+// arrival is a stream whose bytes count against the quota as they arrive.
 type arrival struct {
 	ctx   context.Context //nolint:containedctx // the context of one upload
 	from  io.Reader
@@ -104,7 +104,7 @@ type arrival struct {
 	quota *records.Arrival
 }
 
-// Read implements [io.Reader]. It does not pass on bytes beyond a bound.
+// Read implements [io.Reader]. It fails if the bytes exceed a bound.
 func (a *arrival) Read(data []byte) (int, error) {
 	n, err := a.from.Read(data)
 	if a.left -= int64(n); a.left < 0 {

@@ -1,5 +1,5 @@
-// Package gate processes every request of a server first: the ID for the logs, the checks of Host
-// and Origin, the key, and the bound of the body.
+// Package gate is the first handler of every request of a server: it assigns the ID for the logs,
+// checks Host, Origin and key, and bounds the body.
 package gate
 
 import (
@@ -29,8 +29,8 @@ type Options struct {
 	// Hosts are the names by which clients may call the server, without ports. This machine's
 	// loopback addresses are always allowed unless Hosts are given.
 	Hosts []string
-	// Origins are the browser pages, such as https://chat.example.org, that may send requests,
-	// besides the server's own.
+	// Origins are the browser pages, such as https://chat.example.org, that may send requests in
+	// addition to the server's own.
 	Origins []string
 	// MaxBody bounds the body of a request, in bytes. MaxLarge bounds the bodies of paths that
 	// begin with LargePath, which are never kept in memory.
@@ -38,7 +38,8 @@ type Options struct {
 	LargePath         string
 	// Requests is the maximum number of active requests. Zero means 3,000.
 	Requests int
-	// Patience is how long a client may neither send nor receive anything. Zero means 30 seconds.
+	// Patience is how long a client may be idle, without sending or receiving. Zero means 30
+	// seconds.
 	Patience time.Duration
 	// Public are paths that need no key.
 	Public []string
@@ -56,8 +57,8 @@ type Mux interface {
 	HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request))
 }
 
-// New returns a handler that lets requests through to next. If next knows its routes, as
-// [http.ServeMux] does, refused requests also count for their route.
+// New returns a handler that passes allowed requests to next. If next can look up routes, as
+// [http.ServeMux] can, refused requests also count for their route.
 func New(o Options, next http.Handler) http.Handler {
 	o.Patience = cmp.Or(o.Patience, anyPatience)
 	return &gate{
@@ -85,7 +86,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head.Set("Cache-Control", "no-store")
 
 	r = r.WithContext(context.WithValue(r.Context(), idKey{}, id))
-	r.Header.Set("X-Request-Id", id) // for handlers that only see the headers
+	r.Header.Set("X-Request-Id", id) // for handlers that only receive the headers
 	var caller access.Key
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -157,7 +158,7 @@ func (g *gate) admit(tenant string) (place *share, err error) {
 	return place, nil
 }
 
-// failed answers a request whose handler panicked.
+// failed handles the panic of a request's handler.
 func (g *gate) failed(w *answer, r *http.Request, reason any) {
 	if reason == http.ErrAbortHandler { //nolint:errorlint,err113 // a panic's value, never wrapped
 		panic(reason)
@@ -169,7 +170,7 @@ func (g *gate) failed(w *answer, r *http.Request, reason any) {
 	}
 }
 
-// check lets a request pass, or returns the reason against it.
+// check returns the key of a request, or the reason why the request is refused.
 func (g *gate) check(r *http.Request) (access.Key, error) {
 	if err := g.checkHost(r.Host); err != nil {
 		return access.Key{}, err
@@ -184,8 +185,8 @@ func (g *gate) check(r *http.Request) (access.Key, error) {
 	return g.Door.Enter(r)
 }
 
-// checkHost refuses requests for other names: a stranger's page may let its own name resolve to
-// this machine.
+// checkHost refuses requests for other names, because a stranger's page may make its own name
+// resolve to this machine.
 func (g *gate) checkHost(host string) error {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -199,7 +200,7 @@ func (g *gate) checkHost(host string) error {
 		return nil
 	case len(g.Hosts) == 0 && (name == "localhost" || ip != nil && ip.IsLoopback()):
 		return nil
-	case len(g.Hosts) == 0 && !g.Door.Open: // a key cannot be sent by a page of a stranger
+	case len(g.Hosts) == 0 && !g.Door.Open: // a stranger's page cannot send a key
 		return nil
 	}
 	return problem.New(http.StatusMisdirectedRequest, "unknown_host",
@@ -216,7 +217,7 @@ func (g *gate) checkOrigin(r *http.Request) error {
 		"the page %.100q may not use this server: start rlm serve with --allow-origin", origin)
 }
 
-// isLoadedByOther reports whether another site's page loads something from this server, such as a
+// isLoadedByOther reports whether another site's page loads a resource from this server, such as a
 // picture, for which a browser sends no origin. Links are allowed.
 func isLoadedByOther(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
@@ -281,7 +282,7 @@ func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapse
 	}
 }
 
-// isRefused reports whether a status means that the caller may not do this, or not now.
+// isRefused reports whether a status means that the caller lacks the right, or must wait.
 func isRefused(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
@@ -318,7 +319,7 @@ func ID(ctx context.Context) string {
 
 var validID = lazyregexp.New(`^[A-Za-z0-9._-]{1,64}$`)
 
-// requestID returns the client's ID, if it is valid, or a new one.
+// requestID returns the client's ID for a request if it is valid, or a new one.
 func requestID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-Id"); validID.MatchString(id) {
 		return id

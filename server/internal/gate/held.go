@@ -13,8 +13,8 @@ import (
 // bodiesAtOnce bounds the memory for all bodies together, as a number of bodies of maximum size.
 const bodiesAtOnce = 16
 
-// share is a request's part of a pool: of the memory for bodies, or of the active requests. It is
-// safe for concurrent use.
+// share is a request's part of a pool, which holds the memory for bodies or the places for active
+// requests. It is safe for concurrent use.
 type share struct {
 	pool   *shares.Pool
 	tenant string
@@ -23,7 +23,7 @@ type share struct {
 	taken int64
 }
 
-// add takes n more unless that is too much; a negative n returns some.
+// add takes n more from the pool, unless that is too much; a negative n returns some.
 func (s *share) add(n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,8 +45,8 @@ func (s *share) release() {
 	s.taken = 0
 }
 
-// hold counts additional memory of a request, or refuses it: many clients who send large bodies
-// slowly must not fill the memory.
+// hold counts additional memory of a request, or refuses it, so that many clients that send large
+// bodies slowly cannot fill the memory.
 func (s *share) hold(n int64) error {
 	if s.add(n) {
 		return nil
@@ -60,7 +60,7 @@ func (s *share) hold(n int64) error {
 // shareKey is the context key of a request's share of the memory for bodies.
 type shareKey struct{}
 
-// Hold counts bytes that a request keeps in memory besides its body, such as messages of a
+// Hold counts bytes that a request keeps in memory in addition to its body, such as messages of a
 // WebSocket, or refuses them. A negative n returns some; the end of the request returns the rest.
 func Hold(ctx context.Context, n int) error {
 	s, ok := ctx.Value(shareKey{}).(*share)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Time limits for clients. A slow client is cut off, so that it holds nothing for long.
+// Time limits for clients. A slow client is cut off, so that it does not hold resources for long.
 const (
 	anyPatience = 30 * time.Second // to send the next part of a body, and to receive output
 	wholeBody   = time.Minute      // for a whole body
@@ -16,14 +16,14 @@ const (
 	restPatience = time.Second // for the next part of a refused body
 )
 
-// answer is a response that remembers its status.
+// answer is a response that records its status.
 type answer struct {
 	http.ResponseWriter
 	flow     *http.ResponseController
 	patience time.Duration
 	status   int
 	route    string
-	isWhole  bool // the gate has answered: the handler's output is dropped
+	isWhole  bool // the gate has answered, so the handler's output is dropped
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -56,8 +56,8 @@ func (a *answer) extend() { _ = a.flow.SetWriteDeadline(time.Now().Add(a.patienc
 // Unwrap lets [http.ResponseController] flush.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// body is the body of a request. Its parts must arrive in time, and are bounded before they are
-// decoded.
+// body is the body of a request. Its parts must arrive in time, and their size is checked before
+// they are decoded.
 type body struct {
 	io.ReadCloser
 	flow     *http.ResponseController
@@ -101,7 +101,8 @@ func (b *body) Read(into []byte) (int, error) {
 
 	n, err := b.ReadCloser.Read(into)
 	if errors.Is(err, io.EOF) && !b.whole {
-		// With a deadline, the server would mistake a quiet client for one that has gone away.
+		// If a deadline remained, the server would mistake a quiet client for one that has gone
+		// away.
 		b.whole = true
 		_ = b.flow.SetReadDeadline(time.Time{})
 	}
@@ -136,8 +137,8 @@ func (b *body) limit() {
 }
 
 // finish reads the rest of a body that the gate refused, or that the handler refused after reading
-// a part of it. So a client that sends the whole body before it reads receives the answer. It reads
-// no more than a body may have.
+// a part of it, so that a client that sends the whole body before it reads receives the answer. It
+// reads at most as much as a body may have.
 func (b *body) finish(a *answer, most int64) {
 	isRefused := a.isWhole || b.begun && a.status >= http.StatusBadRequest
 	if !isRefused || b.whole {
@@ -155,8 +156,8 @@ func (b *body) finish(a *answer, most int64) {
 	}
 }
 
-// leave gives the client time for a body that no handler read: the server reads the rest after the
-// answer. A partly read body keeps its deadline.
+// leave gives the client time for a body that no handler read, because the server reads the rest
+// after the answer. A partly read body keeps its deadline.
 func (b *body) leave() {
 	if !b.whole && !b.begun {
 		b.limit()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestSlowClientsAreCutOff checks that a client that stops within a body holds nothing, whether
-// the server reads the body, leaves it, or refuses the request.
+// TestSlowClientsAreCutOff checks that a client that stops within a body loses its connection,
+// whether the server reads the body, ignores it, or refuses the request.
 func TestSlowClientsAreCutOff(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
@@ -45,7 +45,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n\r\n{", c.path, c.host)
-			_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has a message
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure is reported
 			answer, err := io.ReadAll(conn)
 			if err != nil || !strings.HasPrefix(string(answer), c.want) {
 				t.Errorf("%+v: %q, %v", c, answer, err)
@@ -55,8 +55,8 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	}
 }
 
-// TestQuietClientsAreKept checks that a client that sent its whole body may wait for the answer:
-// its connection has no deadline for reading any more.
+// TestQuietClientsAreKept checks that a client that sent its whole body may wait for the answer,
+// because its connection has no read deadline any more.
 func TestQuietClientsAreKept(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -68,7 +68,7 @@ func TestQuietClientsAreKept(t *testing.T) {
 		MaxBody: 1 << 20, Public: []string{"/"}, Log: slog.New(slog.DiscardHandler),
 	}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
-		_, _ = r.Body.Read(make([]byte, 1)) // nothing is left
+		_, _ = r.Body.Read(make([]byte, 1)) // the body has ended
 		fmt.Fprint(w, deadlines.last())
 	})))
 	_ = web.Listener.Close() // no request has used it
@@ -94,7 +94,7 @@ func TestQuietClientsAreKept(t *testing.T) {
 	}
 }
 
-// deadlines records the deadlines for reading of all connections of a listener.
+// deadlines records the read deadlines of all connections of a listener.
 type deadlines struct {
 	mu  sync.Mutex
 	all []time.Time

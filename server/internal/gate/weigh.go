@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
-// Upper bounds on the size of a decoded value, besides its text, in bytes.
+// Upper bounds on the size of a decoded value, in bytes, without its text.
 const (
 	valueCost = 48  // an interface, and the header of the value behind it
 	listCost  = 300 // an object or a list, which may be a struct in a list that grows
@@ -18,14 +18,14 @@ const (
 // values of one body may take a quarter of it.
 func valuesOf(maxBody int64) int64 { return max(bodiesAtOnce*maxBody, 1<<30) }
 
-// scale weighs the values of a JSON text as it arrives, before it is decoded: a short text such as
+// scale weighs the values of a JSON text as it arrives, before it is decoded. Short JSON such as
 // "[]," may become 40 bytes, or a struct.
 type scale struct {
 	weight            int64 // in bytes
 	isText, isEscaped bool
 }
 
-// add weighs another part of the body. In JSON, a comma or an opening bracket precedes each value
+// add weighs the next part of the body. In JSON, a comma or an opening bracket precedes each value
 // except the values of members.
 func (s *scale) add(part []byte) {
 	for i := 0; i < len(part); i++ {
@@ -44,8 +44,8 @@ func (s *scale) add(part []byte) {
 	}
 }
 
-// skipText returns the number of bytes of a part that belong to the text in which it begins,
-// including the quote at its end.
+// skipText returns how many bytes at the beginning of a part belong to a JSON string that began
+// earlier, including its closing quote.
 func (s *scale) skipText(part []byte) int {
 	for i := 0; i < len(part); i++ {
 		if s.isEscaped {
@@ -72,7 +72,7 @@ func (s *scale) skipText(part []byte) int {
 	return len(part)
 }
 
-// weigh counts another part of a body and the values in it, or refuses it.
+// weigh counts the next part of a body and the values in it, or refuses the body.
 func (b *body) weigh(part []byte) error {
 	if err := b.held.hold(int64(len(part))); err != nil {
 		return err

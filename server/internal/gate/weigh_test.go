@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// weigh returns a scale's result for a text that arrives in parts of the given size.
+// weigh returns a scale's result for JSON that arrives in parts of the given size.
 func weigh(text string, size int) int64 {
 	var s scale
 	for len(text) > 0 {
@@ -46,8 +46,8 @@ type message struct {
 	J                      []message
 }
 
-// TestTheWeightCoversWhatADecoderTakes measures the size of decoded lists of one kind, as values
-// and as structs.
+// TestTheWeightCoversWhatADecoderTakes checks, for lists that are decoded as values and as structs,
+// that the weight is at least the memory of the decoded list.
 func TestTheWeightCoversWhatADecoderTakes(t *testing.T) {
 	const n = 20_000
 	for _, element := range []string{
@@ -74,7 +74,8 @@ func TestTheWeightCoversWhatADecoderTakes(t *testing.T) {
 	}
 }
 
-// FuzzScale compares parts of any size with the whole text, and the values with a decoder's.
+// FuzzScale checks that the size of the parts does not change the weight, and compares the number
+// of values with a decoder's.
 func FuzzScale(f *testing.F) {
 	f.Add(`{"a":[1,"x,\"[",{}],"b":[[],[]]}`, 1)
 	f.Add(`"\\\\\\"`, 2)

@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/sessions"
 )
 
-// The bounds of WebSockets.
+// These are the bounds of WebSockets.
 const (
 	linesOfTenant = 32
 	linesInAll    = 256
@@ -116,7 +116,7 @@ func (a *api) serveLine(
 	pinging.Wait()
 }
 
-// keepAlive ends the connection of a client that does not answer.
+// keepAlive ends the connection of a client that does not answer pings.
 func keepAlive(ctx context.Context, conn *websocket.Conn) {
 	ticker := time.NewTicker(pingEvery)
 	defer ticker.Stop()
@@ -136,7 +136,7 @@ func keepAlive(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// takeLine counts a WebSocket of a tenant, or refuses it.
+// takeLine reserves a place for a WebSocket of a tenant, or refuses it.
 func (a *api) takeLine(tenant string) error {
 	if a.lines.Take(tenant, 1) {
 		return nil
@@ -153,8 +153,8 @@ type lineStream struct {
 	conn    *websocket.Conn
 	hold    func(n int) error // counts bytes in memory
 	held    int               // bytes of the last message
-	message io.Reader         // the unread rest of the current message, nil for none
-	isWhole bool              // only its end is left
+	message io.Reader         // the unread rest of the current message, or nil
+	isWhole bool              // the message was read, except for its line end
 	late    *time.Timer
 }
 
@@ -169,7 +169,7 @@ func (s *lineStream) Read(into []byte) (int, error) {
 		kind, message, err := s.conn.Reader(s.ctx)
 		switch {
 		case err != nil && websocket.CloseStatus(err) != -1:
-			return 0, io.EOF // the client has ended the stream
+			return 0, io.EOF // the client has closed the connection
 		case err != nil:
 			return 0, err
 		case kind != websocket.MessageText:

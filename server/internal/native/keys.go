@@ -23,7 +23,7 @@ func (a *api) addKeys(h huma.API) {
 		access.Admin, a.revokeKey)
 }
 
-// key is a key on the wire.
+// key is the wire format of a key.
 type key struct {
 	ID      string         `json:"id"`
 	Name    string         `json:"name"`
@@ -35,7 +35,7 @@ type key struct {
 	Secret  string         `json:"secret,omitempty" doc:"the key itself; only when it is made"`
 }
 
-// keyLimits are the limits of access.Limits on the wire.
+// keyLimits is the wire format of access.Limits.
 type keyLimits struct {
 	USD      float64       `json:"usd,omitempty" minimum:"0"`
 	Period   access.Period `json:"period,omitempty" enum:"day,month,total" doc:"of usd; default: total"`
@@ -68,7 +68,7 @@ type createKeyInput struct {
 	}
 }
 
-// oneKey is the answer with a key.
+// oneKey is an answer that contains a key.
 type oneKey struct {
 	Object string `header:"X-Rlm-Object"`
 	Body   key

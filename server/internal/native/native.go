@@ -38,7 +38,7 @@ type Options struct {
 // api serves the API.
 type api struct {
 	Options
-	lines *shares.Pool // WebSockets
+	lines *shares.Pool // the places for WebSockets
 }
 
 // New adds the API to a mux, and returns its OpenAPI document.
@@ -74,12 +74,12 @@ func New(o Options, mux gate.Mux) *huma.OpenAPI {
 
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_ = json.NewEncoder(w).Encode(h.OpenAPI()) // fails if the client has gone away
+		_ = json.NewEncoder(w).Encode(h.OpenAPI()) // only fails if the client has gone away
 	})
 	return h.OpenAPI()
 }
 
-// add adds an operation that needs a scope.
+// add adds an operation that requires a scope.
 func add[In, Out any](
 	h huma.API, a *api, method, path, id, summary string, scope access.Scope,
 	serve func(context.Context, *In) (*Out, error),
@@ -108,11 +108,11 @@ func add[In, Out any](
 	})
 }
 
-// failure is an error on the wire.
+// failure is the wire format of an error.
 type failure struct {
 	huma.ErrorModel
 	Code string `json:"code" doc:"a word for programs"`
-	// Effects is only set for an exec.
+	// Effects is set only for an exec.
 	Effects string `json:"effects,omitempty" doc:"whether the snippet has run: never_ran, ran or unknown"`
 }
 
@@ -141,10 +141,10 @@ func init() { //nolint:gochecknoinits // huma keeps this for the whole process
 	}
 }
 
-// unreadable is huma's message, as a server error, about a body that ends early.
+// unreadable is the message with which huma reports, as a server error, that a body ends early.
 const unreadable = "cannot read request body"
 
-// problemOf returns the client's error that huma's errors wrap, or nil if there is none.
+// problemOf returns the error for the client that huma's errors wrap, or nil if there is none.
 func problemOf(errs []error) (known *problem.Error) {
 	for _, err := range errs {
 		if errors.As(err, &known) {
@@ -154,7 +154,7 @@ func problemOf(errs []error) (known *problem.Error) {
 	return nil
 }
 
-// fail returns an error for huma to send. It logs errors that are not the client's.
+// fail returns an error for huma to send. It logs errors that the client did not cause.
 func (a *api) fail(err error) error {
 	e := failures.Of(err)
 	if e.IsOurs() {

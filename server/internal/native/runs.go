@@ -19,7 +19,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/sse"
 )
 
-// run is a run on the wire.
+// run is the wire format of a run.
 type run struct {
 	ID       string          `json:"id"`
 	Profile  string          `json:"profile"`
@@ -78,16 +78,16 @@ func describe(r *runs.Record, calls []rlm.Approval) run {
 	return out
 }
 
-// Encode returns a run in the form that the API shows.
+// Encode returns a run in the API's JSON format.
 func Encode(r *runs.Record) (json.RawMessage, error) { return json.Marshal(describe(r, nil)) }
 
-// one is the answer with a run.
+// one is an answer that contains a run.
 type one struct {
 	Object string `header:"X-Rlm-Object"`
 	Body   run
 }
 
-// byID is the input with the ID of a run.
+// byID is an input that contains the ID of a run, session or key.
 type byID struct {
 	ID string `path:"id" maxLength:"100"`
 }
@@ -255,7 +255,7 @@ func (a *api) watch(ctx context.Context, in *watchInput) (*huma.StreamResponse, 
 			return stream.Write(sse.Event{ID: n, Data: event})
 		}, stream.Flush)
 		if err == nil {
-			_, err = a.Runs.Wait(r.Context(), tenant, in.ID) // its record follows the last event
+			_, err = a.Runs.Wait(r.Context(), tenant, in.ID) // written after the last event
 		}
 
 		if err == nil {

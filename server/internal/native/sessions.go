@@ -52,7 +52,7 @@ func (a *api) addSessions(h huma.API) {
 	add(h, a, http.MethodGet, "/v1/tiers", "list-tiers", "List the tiers of the server", read, a.listTiers)
 }
 
-// session is a session on the wire.
+// session is the wire format of a session.
 type session struct {
 	ID       string        `json:"id"`
 	Name     string        `json:"name,omitempty"`
@@ -64,7 +64,7 @@ type session struct {
 	Notes    []string      `json:"notes,omitempty" doc:"what snippets do not see of the contexts as it is"`
 	Created  time.Time     `json:"created"`
 	Used     time.Time     `json:"used" doc:"when it was saved last"`
-	// Durability is that of the request, or of the server.
+	// Durability is that of the request or of the profile.
 	Durability string `json:"durability" enum:"kept,idle" doc:"what a killed server may lose"`
 }
 
@@ -96,13 +96,13 @@ func describeContexts(list []sessions.Context) []contextInfo {
 	return all
 }
 
-// oneSession is the answer with a session.
+// oneSession is an answer that contains a session.
 type oneSession struct {
 	Object string `header:"X-Rlm-Object"`
 	Body   session
 }
 
-// inputOf is a context of a session: exactly one of Text, Value and File.
+// inputOf is a context of a session. Exactly one of Text, Value and File is set.
 type inputOf struct {
 	Name  string          `json:"name,omitempty" maxLength:"255" doc:"a further variable for snippets"`
 	Text  *string         `json:"text,omitempty"`
@@ -110,7 +110,7 @@ type inputOf struct {
 	File  string          `json:"file,omitempty" maxLength:"100" doc:"ID of an uploaded file"`
 }
 
-// contents returns contexts for a session of the caller.
+// contents converts contexts for a session of the caller.
 func (a *api) contents(ctx context.Context, list []inputOf) (all []sessions.Content, err error) {
 	for i, c := range list {
 		forms := 0
@@ -309,7 +309,7 @@ func (a *api) listVariables(ctx context.Context, in *byID) (*variablesOutput, er
 	return out, nil
 }
 
-// byName is the input with the ID of a session and the name of a variable.
+// byName is an input that contains the ID of a session and the name of a variable.
 type byName struct {
 	ID   string `path:"id" maxLength:"100"`
 	Name string `path:"name" maxLength:"255"`

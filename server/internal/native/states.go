@@ -18,7 +18,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// addStates adds the operations on a session's stored state: snapshots, and files of snippets.
+// addStates adds the operations on a session's stored state: its snapshots, and the files of its
+// snippets.
 func (a *api) addStates(h huma.API) {
 	const all = "/v1/sessions/{id}/snapshots"
 	const one = all + "/{snapshot}"
@@ -82,7 +83,7 @@ func (a *api) listSnapshots(ctx context.Context, in *byID) (*snapshotsOutput, er
 	return out, nil
 }
 
-// bySnapshot is the input with the IDs of a session and a snapshot.
+// bySnapshot is an input that contains the IDs of a session and a snapshot.
 type bySnapshot struct {
 	ID       string `path:"id" maxLength:"100"`
 	Snapshot string `path:"snapshot" maxLength:"100"`
@@ -97,7 +98,8 @@ func (a *api) getSnapshot(ctx context.Context, in *bySnapshot) (*huma.StreamResp
 	return a.send(file), nil
 }
 
-// send sends bytes that a snippet may have chosen, in a way that no browser shows as a page.
+// send sends bytes that a snippet may have chosen, with headers that prevent a browser from showing
+// them as a page.
 func (a *api) send(content io.Reader) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		_, w := humago.Unwrap(h)
@@ -109,7 +111,7 @@ func (a *api) send(content io.Reader) *huma.StreamResponse {
 			a.Log.Debug("a client has gone away", "error", err)
 		}
 		if closer, ok := content.(io.Closer); ok {
-			_ = closer.Close() // was only read
+			_ = closer.Close() // the content was only read
 		}
 	}}
 }

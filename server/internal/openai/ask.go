@@ -9,34 +9,34 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// A wire that has its own form of a conversation asks by chat completions: what they allow, refuse
-// and bound applies to it, too.
+// A wire with a different format for conversations converts its requests to chat completions, so
+// the same checks and bounds apply to it.
 type (
 	// Chat is a chat completion.
 	Chat = chatRequest
-	// Message is one of its messages.
+	// Message is a message of a chat completion.
 	Message = chatMessage
 	// Part is a part of a message.
 	Part = part
 	// Count is a number of tokens.
 	Count = whole
-	// Call is a call to a client's function in a message.
+	// Call is a call of a client's function in a message.
 	Call = chatCall
 	// Function is the function of a call, with its arguments.
 	Function = call
 	// Tool is a tool that a client offers.
 	Tool = tool
-	// Format is the requested form of the answer.
+	// Format is the requested format of the answer.
 	Format = format
 )
 
-// The types of a [Tool]: a client's function, and the server's sandbox.
+// These are the types of a [Tool]: a client's function, and the server's sandbox.
 const (
 	KindFunction = kindFunction
 	KindSandbox  = "code_interpreter"
 )
 
-// FunctionChoice restricts the model's choice to one function.
+// FunctionChoice returns the tool choice that allows only one function.
 func FunctionChoice(name string) (json.RawMessage, error) {
 	return marshal(fields{"type": kindFunction, "name": name})
 }
@@ -44,16 +44,17 @@ func FunctionChoice(name string) (json.RawMessage, error) {
 // Answer is the answer to a chat completion.
 type Answer struct {
 	Text  string
-	Calls []call // to the client's functions
-	// Finish is the reason why it ended, in the terms of chat completions.
+	Calls []call // calls of the client's functions
+	// Finish is the finish reason, in the terms of chat completions.
 	Finish                    string
 	InputTokens, OutputTokens int64
-	// Details are data that only this server provides. Run is the run's ID, empty for a direct answer.
+	// Details are data that only this server provides. Run is the run's ID; it is empty for a
+	// direct answer.
 	Details any
 	Run     string
 }
 
-// Question is a chat completion that was read.
+// Question is a decoded request for a chat completion.
 type Question struct {
 	// ID is the ID of the answer that has begun: the given one, or that of an earlier request with
 	// the same Idempotency-Key.
@@ -63,14 +64,14 @@ type Question struct {
 	work work
 }
 
-// Read reads a chat completion that a request of another wire asks for.
+// Read reads a chat completion into which another wire has converted a request.
 func (a *API) Read(r *http.Request, c *Chat) (*Question, error) {
 	ctx := r.Context()
 	asks, err := c.read(r, a.lookUp(ctx, access.Caller(ctx).Tenant))
 	return &Question{api: a, asks: asks}, err
 }
 
-// Begin begins an answer with an ID of the wire. The caller calls Answer then.
+// Begin begins an answer with an ID in the format of the wire. Afterwards, the caller calls Answer.
 func (q *Question) Begin(ctx context.Context, id, model string) error {
 	base := chunk{ID: id, Created: time.Now().Unix(), Model: model}
 	do, err := q.api.workOnce(ctx, access.Caller(ctx), q.asks, &base)
@@ -79,7 +80,8 @@ func (q *Question) Begin(ctx context.Context, id, model string) error {
 }
 
 // Answer asks the model, or makes a run. Stream, if set, receives the pieces of a direct answer; an
-// empty piece starts over. Accepted, if set, is called before a wait for others.
+// empty piece means that the text starts over. Accepted, if set, is called before the question
+// waits for other work.
 func (q *Question) Answer(stream func(string), accepted func()) (Answer, error) {
 	got, finish, err := q.work(stream, accepted)
 	return Answer{

@@ -36,7 +36,7 @@ type chatRequest struct {
 	Logprobs            bool              `json:"logprobs"`
 	Modalities          []string          `json:"modalities"`
 
-	// Cursor sends the members of responses to chat completions.
+	// The following members belong to responses, but Cursor also sends them to chat completions.
 	Input           input  `json:"input"`
 	Instructions    string `json:"instructions"`
 	MaxOutputTokens *whole `json:"max_output_tokens"`
@@ -49,7 +49,7 @@ type chatMessage struct {
 	ToolCallID string     `json:"tool_call_id"`
 }
 
-// chatCall is a call to a client's function.
+// chatCall is a call of a client's function.
 type chatCall struct {
 	Index    *whole      `json:"index,omitempty"` // in a stream
 	ID       string      `json:"id"`
@@ -58,13 +58,13 @@ type chatCall struct {
 	Custom   *customCall `json:"custom,omitempty"`
 }
 
-// customCall is a call to a custom tool.
+// customCall is a call of a custom tool.
 type customCall struct {
 	Name  string `json:"name"`
 	Input string `json:"input"`
 }
 
-// turns returns the message as a conversation's message, and the calls that it requests.
+// turns converts the message, and the calls that it requests, to messages of a conversation.
 func (m *chatMessage) turns(param string) (all []turn, err error) {
 	if m.Role == "tool" {
 		t, err := m.Content.read("user", param)
@@ -94,7 +94,7 @@ func (m *chatMessage) turns(param string) (all []turn, err error) {
 	return all, err
 }
 
-// read builds the request's question.
+// read converts the request to a question.
 func (c *chatRequest) read(r *http.Request, find lookUp) (*asked, error) {
 	q := &asked{stop: c.Stop}
 	q.System = c.Instructions
@@ -173,7 +173,8 @@ type chatAnswer struct {
 	ToolCalls []chatCall `json:"tool_calls,omitempty"`
 }
 
-// say returns the answer as a message, or the part of it that a stream has not sent.
+// say returns the answer as a message. For a stream, it returns only the part that was not sent
+// yet.
 func (got *answered) say(id string, isStream, wasSent bool) *chatAnswer {
 	a := &chatAnswer{}
 	if !wasSent && (got.text != "" || len(got.calls) == 0) {
@@ -236,17 +237,18 @@ func (c *chunk) finish(got *answered) {
 	c.RLM = &got.details
 }
 
-// work returns the answer to a question, and why it ended. Stream, if set, receives the pieces of a
-// direct answer; an empty piece starts over. Accepted, if set, is called before a wait for others.
+// work returns the answer to a question, and its finish reason. Stream, if set, receives the pieces
+// of a direct answer; an empty piece means that the text starts over. Accepted, if set, is called
+// before the work waits for other work.
 type work func(stream func(string), accepted func()) (answered, string, error)
 
-// begin returns the work on a question.
+// begin returns the work that answers a question.
 func (a *API) begin(ctx context.Context, k access.Key, q *asked) work {
 	if q.isDirect(a.Long) {
 		return func(stream func(string), accepted func()) (answered, string, error) {
 			ask := q.ask()
 			ask.Accepted = accepted
-			if len(q.Schema) == 0 { // pieces of other answers may be wrapped
+			if len(q.Schema) == 0 { // answers with a contract may be wrapped in JSON
 				ask.Stream = stream
 			}
 			reply, err := a.Runs.Ask(ctx, k, ask)
@@ -272,7 +274,8 @@ func (a *API) begin(ctx context.Context, k access.Key, q *asked) work {
 	}
 }
 
-// finish extracts the calls to the client's functions from an answer, and returns why it ended.
+// finish extracts the calls of the client's functions from an answer, and returns its finish
+// reason.
 func (q *asked) finish(got answered, finish string, err error) (answered, string, error) {
 	if err == nil && finish == "stop" {
 		err = q.functions.split(&got)
@@ -325,15 +328,15 @@ type chatStream struct {
 	failed    error
 }
 
-// finished is an answer, and why it ended.
+// finished is an answer with its finish reason.
 type finished struct {
 	answered
 
 	finish string
 }
 
-// send sends the answer that work produces. The status of an error becomes the response's status
-// if the work was not accepted.
+// send sends the answer that work produces. If the work was not accepted, the status of the error
+// becomes that of the response.
 func (s *chatStream) send(ctx context.Context, do work) error {
 	return wire.Listen(ctx, func(stream func(string), accepted func()) (finished, error) {
 		got, finish, err := do(stream, accepted)
@@ -355,7 +358,7 @@ func (s *chatStream) Beat() error {
 	return s.stream.Comment()
 }
 
-// open sends the head and the role.
+// open sends the head of the response and the role.
 func (s *chatStream) open() {
 	if s.stream == nil {
 		s.stream = sse.Begin(s.w)
@@ -399,7 +402,7 @@ func (s *chatStream) End(got finished, err error) error {
 	s.open()
 	if err != nil {
 		s.event(describeError(failures.Of(err)))
-		return nil // it was sent
+		return nil // the error was sent
 	}
 
 	if rest := got.say(s.base.ID, true, s.sent); rest.Content != nil || len(rest.ToolCalls) > 0 {

@@ -14,11 +14,11 @@ import (
 	"github.com/rlmhq/rlm/server/internal/runs"
 )
 
-// kindCompaction is the kind of an item that stands for a part of a conversation. Its content is a
-// summary, which clients send back without a look at it.
+// kindCompaction is the kind of an item that replaces a part of a conversation. Its content is a
+// summary, which clients send back unchanged.
 const kindCompaction = "compaction"
 
-// compactionMark begins the content of a compaction of this server, before base64.
+// compactionMark is the prefix of the content of a compaction by this server; base64 follows.
 const compactionMark = "rlm1."
 
 const summarise = "Write a summary of the conversation so far, for a model that continues it and will see nothing " +
@@ -43,7 +43,8 @@ func readCompaction(content, param string) (turn, error) {
 	return turn{Role: llm.RoleUser, Texts: []string{"Summary of the conversation so far:\n" + string(summary)}}, nil
 }
 
-// readWhole reads a request about a conversation that asks no question, with its earlier messages.
+// readWhole reads a request that concerns a whole conversation, with its earlier messages, and asks
+// no question.
 func (a *API) readWhole(r *http.Request) (*asked, error) {
 	var c responseRequest
 	if err := readJSON(r, &c); err != nil {
@@ -78,7 +79,7 @@ func (a *API) countInput(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// compact answers POST /v1/responses/compact. A long conversation is read by a run.
+// compact answers POST /v1/responses/compact. For a long conversation, it starts a run.
 func (a *API) compact(w http.ResponseWriter, r *http.Request) error {
 	q, err := a.readWhole(r)
 	if err != nil {
@@ -105,7 +106,7 @@ func (a *API) compact(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// summarise returns a summary that is whole.
+// summarise returns a summary, or an error if the summary is incomplete.
 func (a *API) summarise(ctx context.Context, q *asked) (answered, error) {
 	got, finish, err := a.begin(ctx, access.Caller(ctx), q)(nil, nil)
 	if err == nil && (finish != "stop" || strings.TrimSpace(got.text) == "") {
@@ -115,7 +116,7 @@ func (a *API) summarise(ctx context.Context, q *asked) (answered, error) {
 	return got, err
 }
 
-// keepWords returns the newest messages of the user, which a compaction keeps as they are.
+// keepWords returns the newest messages of the user, which a compaction keeps unchanged.
 func (a *API) keepWords(turns []turn) []fields {
 	kept, left := []fields{}, a.Long/2
 	for i := range slices.Backward(turns) {

@@ -18,15 +18,15 @@ import (
 // turn is a message of a conversation.
 type turn struct {
 	Role llm.Role `json:"role"`
-	// Texts are its parts.
+	// Texts are the parts of the message.
 	Texts  []string     `json:"texts,omitempty"`
 	Images []llm.Image  `json:"images,omitempty"`
 	Files  []attachment `json:"files,omitempty"`
-	// Call is set if the message is a call to a client's function, or its result.
+	// Call is set if the message is a call of a client's function, or the result of one.
 	Call *earlierCall `json:"call,omitempty"`
 }
 
-// attachment is a file in a message: an uploaded one, or its content.
+// attachment is a file in a message: the ID of an uploaded file, or the content.
 type attachment struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name,omitempty"`
@@ -52,7 +52,7 @@ func (t *turn) size() (n int) {
 	return max(n-len("\n\n"), 0)
 }
 
-// weight returns the bytes of a message with its pictures and files.
+// weight returns the size of a message with its pictures and files, in bytes.
 func (t *turn) weight() int {
 	n := t.size()
 	for i := range t.Images {
@@ -64,11 +64,11 @@ func (t *turn) weight() int {
 	return n
 }
 
-// The bounds of a conversation.
+// These are the bounds of a conversation.
 const (
 	maxTurns    = 2_000
-	maxEarlier  = 200      // responses that continue one another
-	shownOfLong = 2_000    // bytes of a long message's beginning and end in the question
+	maxEarlier  = 200      // responses in a chain of continuations
+	shownOfLong = 2_000    // bytes of both ends of a long message in the question
 	maxTexts    = 64 << 20 // bytes of all texts
 )
 
@@ -89,7 +89,7 @@ type part struct {
 	Name string `json:"filename"`
 }
 
-// content is a text or a list of parts.
+// content is a list of parts. In JSON, a string is also allowed.
 type content []part
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -171,7 +171,7 @@ func (t *turn) attach(id, data, name, param string) error {
 	return nil
 }
 
-// image reads a picture, which must be in the request itself.
+// image reads a picture, which the request itself must contain.
 func (p *part) image(param string) (llm.Image, error) {
 	var address string
 	if json.Unmarshal(p.ImageURL, &address) != nil {
@@ -204,7 +204,7 @@ type asked struct {
 	maxTokens  int
 	background bool
 	word       string // Idempotency-Key
-	digested   []byte // of a response with it: see digest
+	digested   []byte // digest of a response with the key
 }
 
 // isDirect reports whether the root model answers without a run.
@@ -219,7 +219,7 @@ func (q *asked) isDirect(long int) bool {
 	return !q.loop && size <= long
 }
 
-// check refuses a conversation without a question.
+// check refuses a conversation that does not end with a question.
 func (q *asked) check(param string) error {
 	if len(q.turns) > maxTurns {
 		return problem.Bad(param, "there are %d messages, more than %d", len(q.turns), maxTurns)
@@ -268,8 +268,8 @@ func (q *asked) ask() runs.Ask {
 	return a
 }
 
-// request returns the conversation as a run. The last message is the question, without its long
-// parts; these, the files and the earlier messages become contexts.
+// request returns the conversation as a run. The last message, without its long parts, is the
+// question. The long parts, the files and the earlier messages become contexts.
 func (a *API) request(ctx context.Context, tenant string, q *asked) (runs.Request, error) {
 	r := runs.Request{Spec: q.Spec, Background: q.background, Idempotency: q.word, Digest: q.digested}
 	r.Loop = q.loop
@@ -315,7 +315,7 @@ func (a *API) request(ctx context.Context, tenant string, q *asked) (runs.Reques
 func splitQuestion(texts []string, long int) (question string, parts []runs.Content) {
 	var short []string
 	left := long
-	for i, text := range slices.Backward(texts) { // a question usually comes last
+	for i, text := range slices.Backward(texts) { // the question is usually the last part
 		if len(text) <= left {
 			short = append(short, text)
 			left -= len(text)

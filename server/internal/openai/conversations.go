@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/runs"
 )
 
-// conversation is a conversation on the wire.
+// conversation is the wire format of a conversation.
 type conversation struct {
 	ID        string            `json:"id"`
 	Object    string            `json:"object"`
@@ -22,7 +22,8 @@ type conversation struct {
 	Metadata  map[string]string `json:"metadata"`
 }
 
-// conversationID names a conversation in a request: by a text, or by an object with an ID.
+// conversationID names a conversation in a request. In JSON, it is a string or an object with an
+// ID.
 type conversationID struct {
 	ID string `json:"id"`
 }
@@ -42,10 +43,10 @@ type conversationRequest struct {
 	Metadata map[string]string `json:"metadata"`
 }
 
-// The bounds of a conversation's metadata.
+// These are the bounds of a conversation's metadata.
 const (
 	maxPairs     = 16
-	maxPairBytes = 64 + 512 // a name and its value
+	maxPairBytes = 64 + 512 // of a name with its value
 )
 
 func checkMetadata(metadata map[string]string) error {
@@ -187,7 +188,7 @@ func (a *API) addToConversation(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// pageOf returns the first items of a list on the wire.
+// pageOf returns the first items of a list in the wire format.
 func pageOf(items []known, limit int) page[fields] {
 	list := page[fields]{Object: "list", Data: []fields{}, HasMore: len(items) > limit}
 	for i := range items[:min(len(items), limit)] {

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// directs are the direct answers that are in progress and will be stored: in the background, or
-// for a client that waits.
+// directs are the direct answers in progress that will be stored, whether they are made in the
+// background or for a waiting client.
 type directs struct {
 	mu  sync.Mutex
 	all map[string]*direct
@@ -26,7 +26,7 @@ func (d *directs) get(id string) *direct {
 	return d.all[id]
 }
 
-// add adds an answer, which end interrupts. Call remove at its end.
+// add adds an answer, which end interrupts. Call remove when the answer has ended.
 func (d *directs) add(id string, end context.CancelFunc) (remove func()) {
 	one := &direct{end, make(chan struct{})}
 	d.mu.Lock()
@@ -93,8 +93,9 @@ func (a *API) answerLater(inserting context.Context, k access.Key, q *asked, row
 	return nil
 }
 
-// keepNow stores a response for a waiting client before the model is asked: what cannot be stored
-// is not paid for. Call forget at the end, which deletes the response if there is no answer.
+// keepNow stores a response for a waiting client before the model is asked, so that no answer is
+// paid for that cannot be stored. Call forget at the end; it deletes the response if there is no
+// answer.
 func (a *API) keepNow(
 	ctx context.Context, row *stored, t *teller,
 ) (_ context.Context, forget func(), err error) {
@@ -125,13 +126,14 @@ func (a *API) keepNow(
 	}, nil
 }
 
-// waiting counts the clients that wait for each run: requests with one Idempotency-Key share a run.
+// waiting counts the clients that wait for each run, because requests with the same Idempotency-Key
+// share a run.
 type waiting struct {
 	mu  sync.Mutex
 	all map[string]int
 }
 
-// enter adds a client of a run. Leave removes it, and reports whether no other one waits.
+// enter adds a client of a run. Leave removes it, and reports whether it was the last one.
 func (w *waiting) enter(run string) (leave func() (isLast bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,7 +20,7 @@ type embeddingRequest struct {
 	Dimensions     *whole          `json:"dimensions"`
 }
 
-// maxEmbedded bounds the texts of a request for vectors.
+// maxEmbedded is the maximum number of texts in a request for vectors.
 const maxEmbedded = 2_048
 
 // read returns the texts.
@@ -55,7 +55,7 @@ type vector struct {
 	Embedding any    `json:"embedding"`
 }
 
-// embed answers POST /v1/embeddings: it passes the texts on to the provider of the model.
+// embed answers POST /v1/embeddings. It passes the texts on to the provider of the model.
 func (a *API) embed(w http.ResponseWriter, r *http.Request) error {
 	var e embeddingRequest
 	if err := readJSON(r, &e); err != nil {
@@ -92,8 +92,8 @@ func (a *API) embed(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// encodeVector returns the numbers of a vector as the official clients read them: base64 of
-// little-endian floats of 32 bits.
+// encodeVector returns the numbers of a vector in the format of the official clients, which is the
+// base64 of little-endian 32-bit floats.
 func encodeVector(v []float32) string {
 	raw := make([]byte, 0, 4*len(v))
 	for _, n := range v {

@@ -15,7 +15,7 @@ import (
 )
 
 // entry is a part of a conversation: an item that a client added, or a response with its input and
-// its answer.
+// answer.
 type entry struct {
 	item     string
 	turn     turn
@@ -42,7 +42,7 @@ func (a *API) insertConversation(ctx context.Context, tenant string, c *conversa
 	})
 }
 
-// grow calls add, which adds entries and their turns as JSON, unless the calling tenant would exceed
+// grow calls add, which adds entries with their turns as JSON, unless the tenant would then exceed
 // its quota.
 func (a *API) grow(
 	ctx context.Context, tenant string, all []entry, add func(tx *sql.Tx, turns []string) error,
@@ -94,7 +94,8 @@ func (a *API) addToEnd(ctx context.Context, tenant, id string, all []entry) erro
 	})
 }
 
-// addEntries adds entries, with their turns as JSON, to the end of a conversation, which must exist.
+// addEntries adds entries, with their turns as JSON, to the end of a conversation, which must
+// exist.
 func addEntries(ctx context.Context, tx *sql.Tx, tenant, id string, all []entry, turns []string) error {
 	bytes := 0
 	for _, turn := range turns {
@@ -200,8 +201,8 @@ func (a *API) readEntries(ctx context.Context, id string) (all []entry, size int
 	return all, size, err
 }
 
-// itemsIn returns the items of a conversation of a tenant, in order. A response that goes on has
-// only its input, or is an error if the items must be whole.
+// itemsIn returns the items of a conversation of a tenant, in order. Of a response in progress, it
+// returns only the input, or an error if isWhole is set.
 func (a *API) itemsIn(ctx context.Context, tenant, id string, isWhole bool) (items []known, err error) {
 	if _, err := a.conversation(ctx, tenant, id); err != nil {
 		return nil, err
@@ -222,7 +223,7 @@ func (a *API) itemsIn(ctx context.Context, tenant, id string, isWhole bool) (ite
 			return nil, err
 		}
 		if row == nil {
-			continue // it was deleted
+			continue // the response was deleted
 		}
 		if size += row.size; size > 2*maxTexts {
 			return nil, problem.Bad("conversation", "the conversation has more than %d bytes: begin a new one",
@@ -244,7 +245,7 @@ func (a *API) turnsOf(ctx context.Context, tenant, id string) ([]turn, error) {
 	items, err := a.itemsIn(ctx, tenant, id, true)
 	var goesOn *problem.Error
 	if errors.As(err, &goesOn) && goesOn.Code == codeGoesOn {
-		// OpenAI's own answer, which its clients do not send again.
+		// This is OpenAI's own error, after which its clients do not retry.
 		locked := problem.Later(http.StatusBadRequest, "conversation_locked", time.Second,
 			"another process is currently operating on this conversation: %s", goesOn.Detail)
 		locked.Param = "conversation"

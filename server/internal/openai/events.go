@@ -15,19 +15,19 @@ import (
 )
 
 // teller reports the progress of a response: it produces the events of the stream in order, and
-// the resource as it is after them. The same progress produces the same events, so that a client
-// can continue a stream after any of them.
+// updates the resource. The same progress produces the same events, so that a client can continue a
+// stream after any event.
 type teller struct {
 	resource
 	seq  int64
 	send func(e sse.Event, n int64) error // nil without a stream
-	keep func(r *resource) error          // stores how the response ended, nil if it is not stored
+	keep func(r *resource) error          // stores how the response ended; nil if it is not stored
 }
 
 // fields are the members of an event.
 type fields map[string]any
 
-// tell makes an event.
+// tell makes and sends an event.
 func (t *teller) tell(kind string, f fields) error {
 	n := t.seq
 	t.seq++
@@ -77,7 +77,7 @@ func (t *teller) closeItem() error {
 	return t.tell("response.output_item.done", fields{"output_index": at, "item": t.Output[at]})
 }
 
-// code reports a turn of the root that ran code.
+// code reports a turn of the root in which a snippet ran.
 func (t *teller) code(e *runs.Event, run string) error {
 	one := item{
 		ID: fmt.Sprintf("ci_%s_%d", strings.TrimPrefix(run, "run_"), len(t.Output)), Type: kindCode,
@@ -130,7 +130,7 @@ func (c *call) turn() turn {
 	return turn{Role: llm.RoleAssistant, Call: one}
 }
 
-// call reports a call to a client's function.
+// call reports a call of a client's function.
 func (t *teller) call(c call) error {
 	one := item{
 		ID: c.itemID(), Type: kindCall, Status: "in_progress", Call: call{ID: c.ID, Name: c.Name, kind: c.kind},
@@ -199,16 +199,16 @@ func (t *teller) end(got *answered, failed error, at int64) error {
 	}
 
 	if t.keep != nil && t.keep(&t.resource) != nil {
-		t.Store = false // it is paid for, so the client receives it
+		t.Store = false // the answer is paid for, so the client receives it
 	}
 	kind := "response." + t.Status
-	if t.Status == "cancelled" { // clients have no event for this
+	if t.Status == "cancelled" { // the protocol has no event for this
 		kind = "response.incomplete"
 	}
 	return t.tell(kind, fields{"response": t.resource})
 }
 
-// split extracts the calls to the client's functions from an answer.
+// split extracts the calls of the client's functions from an answer.
 func (t *teller) split(got *answered) error {
 	f, err := t.functions()
 	if err == nil {
@@ -242,13 +242,13 @@ func (t *teller) endText(text string) error {
 	return t.closeItem()
 }
 
-// errNow ends a report at what is known so far.
+// errNow ends a report at the current progress.
 var errNow = errors.New("that is all for now")
 
 // errPaused means that the report continues after the next start of the server.
 var errPaused = errors.New("the server stops")
 
-// tellRun reports the progress of a run. It calls idle while there is nothing new.
+// tellRun reports the progress of a run. It calls idle when there are no new events.
 func (a *API) tellRun(ctx context.Context, t *teller, tenant, run string, idle func() error) error {
 	if err := t.begin(); err != nil {
 		return err
@@ -292,7 +292,8 @@ func (a *API) tellRun(ctx context.Context, t *teller, tenant, run string, idle f
 	return t.end(&got, failed, record.Ended.Unix())
 }
 
-// isRootSnippet makes it unnecessary to decode most lines.
+// isRootSnippet reports whether a line may be a snippet of the root, so that most lines need not be
+// decoded.
 func isRootSnippet(line []byte) bool {
 	return strings.Contains(string(line[:min(len(line), 200)]), `"kind":"snippet","node":"0"`)
 }
@@ -309,7 +310,7 @@ func (a *API) describeNow(ctx context.Context, t *teller, tenant, run string) er
 	return nil
 }
 
-// beginAgain reports the beginning of a direct answer that may be over.
+// beginAgain reports the beginning of a direct answer that may have ended.
 func (t *teller) beginAgain(known *resource) error {
 	t.resource = *known
 	t.Output, t.Usage, t.CompletedAt, t.Error, t.IncompleteDetails = []item{}, nil, nil, nil, nil
@@ -317,7 +318,7 @@ func (t *teller) beginAgain(known *resource) error {
 	return t.begin()
 }
 
-// tellRest reports the progress of a direct answer that has ended, after its beginning.
+// tellRest reports the rest of a direct answer that has ended, after its beginning.
 func (t *teller) tellRest(known *resource) error {
 	if text := known.text(); text != "" {
 		if err := t.endText(text); err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// functions are a client's functions, which include its custom tools. The model requests calls in
-// the form of its answer, so that every model can, directly and at the end of a run.
+// functions are a client's functions, including its custom tools. The model requests calls by the
+// format of its answer, so that every model can do so, both directly and at the end of a run.
 type functions struct {
 	list   []tool
-	must   bool              // the answer is a call
+	must   bool              // the answer must be a call
 	single bool              // at most one call
-	format json.RawMessage   // the contract of an answer in words, nil for any text
+	format json.RawMessage   // the contract of an answer without calls; nil allows any text
 	native []json.RawMessage // for models that can call tools
 }
 
@@ -28,17 +28,17 @@ type call struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"` // a JSON object, or the text for a custom tool
 
-	kind     string // kindFunction or kindCustom, empty where the model reads its earlier calls
-	isNested bool   // as in its tool
+	kind     string // kindFunction or kindCustom; empty where the model reads its earlier calls
+	isNested bool   // as in the tool of this call
 }
 
-// reply is the answer of a model that knows functions.
+// reply is the answer of a model to which functions were offered.
 type reply struct {
 	Answer string `json:"answer,omitempty"`
 	Calls  []call `json:"calls"`
 }
 
-// The bounds of functions.
+// These are the bounds of functions.
 const (
 	maxFunctions     = 128
 	maxFunctionBytes = 256 << 10 // all functions together
@@ -70,7 +70,7 @@ func (s *shared) functions() (*functions, error) {
 	return f, nil
 }
 
-// choose applies the client's restriction of the model's choice.
+// choose applies the client's restriction on which functions the model may call.
 func (f *functions) choose(raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -93,7 +93,7 @@ func (f *functions) choose(raw json.RawMessage) error {
 		}
 		return f.limit(cmp.Or(c.Mode, "auto"), c.Tools)
 	}
-	return nil // a tool of the server, which its run may use anyway
+	return nil // a tool of the server, which a run may always use
 }
 
 // limit keeps only the named functions, or all if names is nil, and sets whether one must be
@@ -185,7 +185,7 @@ func (f *functions) split(got *answered) error {
 		err = json.Unmarshal([]byte(got.text), &r)
 	}
 	if f.single && len(r.Calls) > 1 {
-		r.Calls = r.Calls[:1] // the model asks for the others when it has the result
+		r.Calls = r.Calls[:1] // the model can request the others after the result
 	}
 	for i := range r.Calls {
 		if err == nil {
@@ -217,7 +217,7 @@ func (f *functions) check(c *call) error {
 	return err
 }
 
-// meet makes an answer in words satisfy its contract.
+// meet returns the value in an answer without calls that satisfies the contract.
 func meet(contract json.RawMessage, answer string) (string, error) {
 	c, err := schema.Parse(contract)
 	if err != nil {
@@ -231,7 +231,7 @@ func meet(contract json.RawMessage, answer string) (string, error) {
 	return string(value), err
 }
 
-// offer presents the functions of a request to the model. The other settings were already read.
+// offer adds the functions of a request to the question. The other settings were already read.
 func (q *asked) offer(s *shared) error {
 	f, err := s.functions()
 	if q.functions = f; err != nil || f == nil {
@@ -254,7 +254,7 @@ func (q *asked) offer(s *shared) error {
 	return err
 }
 
-// earlierCall is a call or its result, as a message of a conversation.
+// earlierCall is a call or the result of a call, as a message of a conversation.
 type earlierCall struct {
 	Type      string `json:"type"`
 	ID        string `json:"call_id"`
@@ -266,7 +266,7 @@ func (c *earlierCall) isResult() bool {
 	return c.Type == kindCallResult || c.Type == kindCustomResult
 }
 
-// text returns the form of the call that the model reads. A call's result is part of it.
+// text returns the text with which the model reads the call, including its result.
 func (c *earlierCall) text(result string) string {
 	if c.isResult() {
 		return "Result of the call " + c.ID + ":\n" + result

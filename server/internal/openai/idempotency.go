@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/runs"
 )
 
-// digest distinguishes the questions of an Idempotency-Key. Messages of earlier responses are left
-// out: a conversation grows by the answer itself.
+// digest returns a digest that distinguishes questions with the same Idempotency-Key. It omits the
+// messages of earlier responses, because a conversation grows by the answer itself.
 func (q *asked) digest(row *stored) ([]byte, error) {
 	ask := q.ask()
 	ask.Messages = nil
@@ -29,8 +29,8 @@ func (q *asked) digest(row *stored) ([]byte, error) {
 }
 
 // claimed returns the response of an earlier request with the same Idempotency-Key, or nil if there
-// is none. Otherwise the row will be stored for later requests, even if it is hidden from the
-// client. An answer that was lost is made again. The caller has entered a.words.
+// is none. In this case, the row will be stored for later requests, even if it is hidden from the
+// client. A lost answer is made again. The caller has entered a.words.
 func (a *API) claimed(ctx context.Context, q *asked, row *stored) (*stored, error) {
 	switch {
 	case q.word == "":
@@ -50,7 +50,7 @@ func (a *API) claimed(ctx context.Context, q *asked, row *stored) (*stored, erro
 		return nil, err
 	}
 	if runs.IsID(made) {
-		return a.byRun(ctx, row.tenant, made) // none if it is not stored: then the run is found again
+		return a.byRun(ctx, row.tenant, made) // nil if not stored; then the run is found
 	}
 
 	isGoing := a.directs.has(made)
@@ -58,16 +58,16 @@ func (a *API) claimed(ctx context.Context, q *asked, row *stored) (*stored, erro
 	if err != nil || first != nil && (isGoing || first.isOver()) {
 		return first, err
 	}
-	return nil, a.remove(ctx, made) // the server stopped before its end, or it was deleted
+	return nil, a.remove(ctx, made) // the server stopped before the answer ended, or it was deleted
 }
 
-// errNoAnswer reports that the first request with an Idempotency-Key got no direct answer. Those that
-// waited for it ask again, one of them in its place.
+// errNoAnswer reports that the first request with an Idempotency-Key got no direct answer. Of the
+// requests that waited for this answer, one then asks the model.
 var errNoAnswer = problem.Later(http.StatusConflict, "idempotency_in_use", time.Second,
 	"the first request of this answer got none: try again")
 
-// wholeOf waits for the end of a direct answer, and returns it. The first request bounds the wait: it
-// has the time limits of a model call.
+// wholeOf waits until a direct answer is complete, and returns it. The wait is bounded, because the
+// first request has the time limits of a model call.
 func (a *API) wholeOf(ctx context.Context, row *stored) (*stored, error) {
 	if err := a.directs.wait(ctx, row.ID); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (a *API) wholeOf(ctx context.Context, row *stored) (*stored, error) {
 	return whole, err
 }
 
-// respondAgain sends a response to a further request for it.
+// respondAgain sends an existing response to another request for it.
 func (a *API) respondAgain(w http.ResponseWriter, r *http.Request, row *stored, isStream bool) error {
 	w.Header().Set(gate.ObjectHeader, row.ID)
 	if row.run != "" {
@@ -103,8 +103,8 @@ func (a *API) respondAgain(w http.ResponseWriter, r *http.Request, row *stored, 
 	return nil
 }
 
-// workOnce is begin, but the requests with one Idempotency-Key share a direct answer. The base of the
-// completion becomes that of the first of them.
+// workOnce is like begin, but requests with the same Idempotency-Key share a direct answer. Base is
+// changed to the ID and time of the first request's completion.
 func (a *API) workOnce(ctx context.Context, k access.Key, q *asked, base *chunk) (work, error) {
 	if q.word == "" || !q.isDirect(a.Long) {
 		return a.begin(ctx, k, q), nil
@@ -141,7 +141,7 @@ func (a *API) workOnce(ctx context.Context, k access.Key, q *asked, base *chunk)
 		}, nil
 	}
 
-	row.input = nil // the digest stands for it
+	row.input = nil // the digest replaces it
 	t := &teller{resource: row.resource}
 	ctx, forget, err := a.keepNow(ctx, row, t)
 	if err != nil {
@@ -159,7 +159,7 @@ func (a *API) workOnce(ctx context.Context, k access.Key, q *asked, base *chunk)
 	}, nil
 }
 
-// chatFinishes are the reasons of incomplete answers: in completions, and as they are stored.
+// chatFinishes maps the finish reasons of incomplete completions to the reasons that are stored.
 var chatFinishes = map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}
 
 // keepChat stores a completion.

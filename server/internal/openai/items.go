@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/gate"
 )
 
-// lookUp returns the messages of an item that a request names by its ID. It counts towards the
-// request's memory.
+// lookUp returns the messages of an item that a request names by its ID. Their size counts towards
+// the request's memory.
 type lookUp func(id, param string) ([]turn, error)
 
 // known is an item of a stored response or of a conversation.
@@ -20,7 +20,7 @@ type known struct {
 	turn turn
 }
 
-// isReference reports whether an item only names another one.
+// isReference reports whether an item only refers to another one.
 func (i *inputItem) isReference() bool {
 	return i.Type == "item_reference" || i.Type == "" && i.Role == "" && i.ID != ""
 }
@@ -34,7 +34,7 @@ func (row *stored) inputID(i int) string {
 	return fmt.Sprintf("%s_%d_%s", kind, i, row.ID)
 }
 
-// itemsOf returns the items of a response that has ended: those of its input, and its answer.
+// itemsOf returns the items of a response that has ended: its input and its answer.
 func (a *API) itemsOf(ctx context.Context, row *stored) (all []known, err error) {
 	for i := range row.input {
 		all = append(all, known{row.inputID(i), row.input[i]})
@@ -55,7 +55,8 @@ func (a *API) itemsOf(ctx context.Context, row *stored) (all []known, err error)
 	return all, err
 }
 
-// owner returns the response that an item belongs to, by the form of the item's ID, empty for none.
+// ownerOf returns the ID of the response to which an item belongs, according to the item's ID, or
+// "" if it belongs to none.
 func ownerOf(item string) string {
 	kind, rest, _ := strings.Cut(item, "_")
 	switch kind {
@@ -70,7 +71,8 @@ func ownerOf(item string) string {
 	return "resp_" + rest
 }
 
-// lookUp returns what resolves the references of one request. Each response is read once.
+// lookUp returns the function that resolves the references of one request. It reads each response
+// once.
 func (a *API) lookUp(ctx context.Context, tenant string) lookUp {
 	responses := map[string][]known{}
 	count := 0
@@ -81,7 +83,7 @@ func (a *API) lookUp(ctx context.Context, tenant string) lookUp {
 		if run, is := strings.CutPrefix(id, "ci_"); is {
 			run, _, _ = strings.Cut(run, "_")
 			_, err := a.Runs.Get(ctx, tenant, "run_"+run)
-			return nil, err // the answer contains what the turn found
+			return nil, err // the answer contains the findings of the turn
 		}
 
 		owner := ownerOf(id)
@@ -98,7 +100,7 @@ func (a *API) lookUp(ctx context.Context, tenant string) lookUp {
 		}
 
 		for i := range items {
-			if items[i].id == id { // it is encoded once for each reference
+			if items[i].id == id { // encoded once for each reference
 				return []turn{items[i].turn}, gate.Hold(ctx, items[i].turn.weight())
 			}
 		}

@@ -1,5 +1,6 @@
 // Package openai implements OpenAI's wire protocol for unmodified clients: models, chat
-// completions, responses, conversations, embeddings and files. A profile is a model, rlm/NAME.
+// completions, responses, conversations, embeddings and files. A profile appears as the model
+// rlm/NAME.
 //
 // The profile's root model answers a short conversation directly. Long messages, a file or the tool
 // code_interpreter turn it into a run: long texts become contexts, and the root's turns are items
@@ -28,7 +29,7 @@ import (
 type Options struct {
 	Runs  *runs.Manager
 	Files *files.Files
-	// Quota bounds the conversations of a tenant, with its files and sessions.
+	// Quota bounds the size of a tenant's conversations, together with its files and sessions.
 	Quota *records.Quota
 	DB    *sql.DB
 	// Long is the maximum size of a conversation that is answered directly, in bytes.
@@ -41,12 +42,12 @@ type API struct {
 	Options
 	begun   time.Time
 	directs directs
-	words   records.Beginnings // answers with an Idempotency-Key
-	talks   records.Beginnings // responses in a conversation
+	words   records.Beginnings // of answers with an Idempotency-Key
+	talks   records.Beginnings // of responses in a conversation
 	waiting waiting
 }
 
-// Routes returns the patterns of the wire, with the scope that each needs.
+// Routes returns the patterns of the wire, each with the scope that it requires.
 func (a *API) Routes() map[string]access.Scope {
 	scopes := map[string]access.Scope{}
 	for pattern, one := range a.routes() {
@@ -88,13 +89,14 @@ func (a *API) routes() map[string]route {
 	}
 }
 
-// route is a handler with the scope that it needs. Its error is sent unless a response was.
+// route is a handler with the scope that it requires. If the handler returns an error, it is sent
+// to the client.
 type route struct {
 	scope access.Scope
 	serve func(w http.ResponseWriter, r *http.Request) error
 }
 
-// Shared by all wires.
+// These functions are shared by all wires.
 var (
 	readJSON  = wire.ReadJSON
 	decode    = wire.Decode
@@ -113,7 +115,7 @@ func New(o Options, mux gate.Mux) *API {
 	return a
 }
 
-// wireError is an error in the form that OpenAI's clients read.
+// wireError is an error in the format of OpenAI's clients.
 type wireError struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
@@ -141,7 +143,7 @@ func describeError(e *problem.Error) map[string]wireError {
 	return map[string]wireError{"error": wire}
 }
 
-// WriteError sends an error in the form that OpenAI's clients read.
+// WriteError sends an error in the format of OpenAI's clients.
 func WriteError(w http.ResponseWriter, err error) {
 	e := failures.Of(err)
 	wire.SetErrorHeader(w.Header(), e)
@@ -231,9 +233,9 @@ type details struct {
 // answered is the answer of a run, or a direct answer.
 type answered struct {
 	text       string
-	isPlain    bool   // words, in spite of a contract
-	incomplete string // the reason, in OpenAI's terms, empty for a complete answer
-	calls      []call // to the client's functions
+	isPlain    bool   // prose, in spite of a contract
+	incomplete string // the reason, in OpenAI's terms; empty for a complete answer
+	calls      []call // calls of the client's functions
 	in, out    int64
 	details    details
 }

@@ -38,7 +38,7 @@ func TestALongMessageIsSplit(t *testing.T) {
 	}
 }
 
-// seeds are bodies of requests, of both kinds.
+// seeds are bodies of both kinds of requests.
 var seeds = []string{
 	`{"model":"rlm/default","messages":[{"role":"user","content":"hi"}],"stop":["a"],"max_tokens":5}`,
 	`{"model":"rlm/default","input":"hi","metadata":{"rlm_budget_usd":"0.5","rlm_max_turns":"3"}}`,
@@ -65,11 +65,11 @@ var seeds = []string{
 	`{"model":"rlm/","messages":[[]]}`, `[]`, `{"input":7}`,
 }
 
-// nowhere finds no item.
+// nowhere is a look-up that finds no item.
 func nowhere(_, param string) ([]turn, error) { return nil, problem.Bad(param, "there is no item") }
 
-// FuzzRequest reads bodies as each kind of request. An accepted request has a valid question for a
-// run or a model.
+// FuzzRequest reads bodies as each kind of request, and checks that an accepted request yields a
+// valid question for a run or a model.
 func FuzzRequest(f *testing.F) {
 	for _, body := range seeds {
 		f.Add([]byte(body))
@@ -113,8 +113,8 @@ func checkAsked(t *testing.T, a *API, q *asked) {
 	}
 }
 
-// FuzzReply splits the answers of models. Everything recognised as a call is one that the client
-// allows.
+// FuzzReply splits the answers of models, and checks that every call that is found is one that the
+// client allows.
 func FuzzReply(f *testing.F) {
 	for _, text := range []string{
 		`{"calls":[{"name":"f","arguments":"{\"a\":1}"}],"answer":""}`, `{"calls":[],"answer":"{}"}`,
@@ -160,7 +160,8 @@ func TestAnIntegerMayBeWrittenAsAFloat(t *testing.T) {
 	}
 }
 
-// TestLeavingReportsTheLastClient counts the clients of two runs.
+// TestLeavingReportsTheLastClient checks which client of each of two runs is reported as the last
+// one.
 func TestLeavingReportsTheLastClient(t *testing.T) {
 	var w waiting
 	first, second, other := w.enter("run_a"), w.enter("run_a"), w.enter("run_b")

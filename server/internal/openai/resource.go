@@ -81,7 +81,7 @@ type outputDetails struct {
 	ReasoningTokens int64 `json:"reasoning_tokens"`
 }
 
-// The kinds of items.
+// These are the kinds of items.
 const (
 	kindMessage    = "message"
 	kindCode       = "code_interpreter_call"
@@ -92,13 +92,13 @@ const (
 	kindCustomResult = "custom_tool_call_output"
 )
 
-// item is a part of the output: a message, a turn of the root that ran code, or a call to a
-// client's function.
+// item is a part of the output: a message, a turn of the root in which a snippet ran, or a call of
+// a client's function.
 type item struct {
 	ID     string
 	Type   string
 	Status string
-	Text   *string // a message's text, nil before its content
+	Text   *string // a message's text; nil before there is any content
 	Code   string
 	Run    string // the owner of the sandbox
 	Logs   string
@@ -122,7 +122,7 @@ type logs struct {
 	Logs string `json:"logs"`
 }
 
-// messageItem, codeItem, callItem and customItem are the forms of an item on the wire.
+// messageItem, codeItem, callItem and customItem are the wire formats of an item.
 type messageItem struct {
 	ID      string       `json:"id"`
 	Type    string       `json:"type"`
@@ -202,7 +202,7 @@ func (i *item) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text returns the text of all messages.
+// text returns the joined text of all messages.
 func (r *resource) text() string {
 	var all []string
 	for i := range r.Output {
@@ -213,7 +213,7 @@ func (r *resource) text() string {
 	return strings.Join(all, "\n\n")
 }
 
-// calls returns the calls to the client's functions.
+// calls returns the calls of the client's functions.
 func (r *resource) calls() (all []call) {
 	for i := range r.Output {
 		if one := r.Output[i].Type; one == kindCall || one == kindCustomCall {
@@ -237,7 +237,7 @@ func (r *resource) functions() (*functions, error) {
 	return f, err
 }
 
-// nameCalls gives the calls of an answer their IDs, which are the same each time.
+// nameCalls gives IDs to the calls of an answer. Repeated calls of nameCalls give the same IDs.
 func (r *resource) nameCalls(calls []call) {
 	for i := range calls {
 		calls[i].ID = fmt.Sprintf("call_%s_%d", strings.TrimPrefix(r.ID, "resp_"), i)

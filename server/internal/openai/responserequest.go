@@ -32,7 +32,7 @@ type responseRequest struct {
 	PromptCacheKey   *string `json:"prompt_cache_key"`
 }
 
-// input is a text or a list of items.
+// input is a list of items. In JSON, a string is also allowed.
 type input []inputItem
 
 type inputItem struct {
@@ -41,7 +41,7 @@ type inputItem struct {
 	Role    string  `json:"role"`
 	Content content `json:"content"`
 
-	// For a call to a client's function, and for its result.
+	// The following members belong to a call of a client's function, or to its result.
 	CallID    string  `json:"call_id"`
 	Name      string  `json:"name"`
 	Arguments string  `json:"arguments"`
@@ -61,8 +61,8 @@ func (in *input) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]inputItem)(in))
 }
 
-// turns returns the messages and calls among the items. It leaves out turns of the root that a
-// client sends back, because the answer contains what they found.
+// turns returns the messages and calls among the items. It omits turns of the root that a client
+// sends back, because the answer contains their findings.
 func (in input) turns(find lookUp) (turns []turn, err error) {
 	for i := range in {
 		one, param := &in[i], fmt.Sprintf("input[%d]", i)
@@ -107,8 +107,7 @@ func (in input) turns(find lookUp) (turns []turn, err error) {
 	return turns, nil
 }
 
-// read builds the request's question and the resource of its answer. Fresh are the messages that
-// the request adds.
+// read returns the request's question and the messages that the request adds.
 func (c *responseRequest) read(r *http.Request, find lookUp) (q *asked, fresh []turn, err error) {
 	q = &asked{background: c.Background}
 	switch {
@@ -150,7 +149,7 @@ func (c *responseRequest) read(r *http.Request, find lookUp) (q *asked, fresh []
 	return q, fresh, err
 }
 
-// resource returns the resource of a response that has not begun.
+// resource returns the response before it begins.
 func (c *responseRequest) resource() resource {
 	one := 1.0
 	r := resource{

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/gate"
 )
 
-// before returns the messages before a request's own.
+// before returns the messages that precede those of the request.
 func (a *API) before(ctx context.Context, tenant string, c *responseRequest) ([]turn, error) {
 	if c.Conversation.ID != "" {
 		return a.turnsOf(ctx, tenant, c.Conversation.ID)
@@ -41,8 +41,8 @@ func (a *API) createResponse(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// respondOnce sends the response to a question: that of an earlier request with the same
-// Idempotency-Key, or a new one.
+// respondOnce sends the response to a question, which is new or the one of an earlier request with
+// the same Idempotency-Key.
 func (a *API) respondOnce(w http.ResponseWriter, r *http.Request, c *responseRequest, q *asked) error {
 	ctx, k := r.Context(), access.Caller(r.Context())
 	row := &stored{resource: c.resource(), tenant: k.Tenant, previous: c.PreviousResponseID, input: q.turns}
@@ -94,7 +94,7 @@ func (a *API) respondByRun(
 
 	row.run = record.ID
 	if row.Store {
-		row.word = "" // it belongs to the run
+		row.word = "" // the run has the key
 		if err := a.insert(ctx, row); err != nil {
 			return errors.Join(err, a.Runs.Abandon(context.WithoutCancel(ctx), k.Tenant, record.ID))
 		}
@@ -103,8 +103,8 @@ func (a *API) respondByRun(
 	return a.followRun(w, r, row, isStream)
 }
 
-// followRun sends the response of a run at its end, or as it goes on. The run is canceled if its last
-// client goes away.
+// followRun sends the response of a run when the run ends, or as a stream while it runs. The run is
+// canceled if its last client goes away.
 func (a *API) followRun(w http.ResponseWriter, r *http.Request, row *stored, isStream bool) (err error) {
 	ctx := r.Context()
 	leave := a.waiting.enter(row.run)
@@ -142,7 +142,7 @@ func (a *API) sendNow(w http.ResponseWriter, r *http.Request, row *stored) error
 	return nil
 }
 
-// stream sends the events of a response after the given number, -1 for all.
+// stream sends the events of a response after the event with the given number; -1 means all events.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, row *stored, after int64) error {
 	out := newEventStream(w, after)
 	defer out.close()
@@ -169,7 +169,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, row *stored, after 
 	return err
 }
 
-// respondDirectly answers with the root model.
+// respondDirectly answers the question with the root model.
 func (a *API) respondDirectly(
 	w http.ResponseWriter, r *http.Request, k access.Key, q *asked, row *stored, isStream bool,
 ) error {
@@ -207,7 +207,7 @@ func (a *API) respondDirectly(
 	return nil
 }
 
-// answerNow asks the model and reports its answer. Failures are errors.
+// answerNow asks the model and reports its answer. A failure is returned as an error.
 func (a *API) answerNow(ctx context.Context, k access.Key, q *asked, t *teller) error {
 	reply, err := a.Runs.Ask(ctx, k, q.ask())
 	if err != nil {
@@ -275,7 +275,7 @@ func (a *API) streamDirect(
 	got := describeReply(&reply)
 	got.incomplete = incompleteOf(reply.Finish)
 	if sent := t.text(); sent != "" && reply.Finish == llm.FinishRefusal {
-		got.text = sent // not the explanation: the deltas cannot be taken back
+		got.text = sent // without the explanation, because deltas cannot be taken back
 	}
 	if err == nil {
 		err = t.split(&got)

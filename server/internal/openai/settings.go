@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/runs"
 )
 
-// format is the requested form of the answer, in chat completions, or in responses, which have the
-// schema without an object around it.
+// format is the requested format of the answer. In responses, the members of json_schema are in the
+// format itself.
 type format struct {
 	Type       string `json:"type"`
 	JSONSchema *struct {
@@ -23,7 +23,7 @@ type format struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// words is a text, or a list of texts.
+// words is a list of strings. In JSON, a single string is also allowed.
 type words []string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -53,7 +53,7 @@ func (n *whole) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 
-	const most = 1 << 53 // a larger float may stand for several integers
+	const most = 1 << 53 // a larger float may represent several integers
 	number, err := strconv.ParseFloat(text, 64)
 	if err != nil || number != math.Trunc(number) || math.Abs(number) > most {
 		return &json.UnmarshalTypeError{Value: "number " + text[:min(len(text), 20)], Type: reflect.TypeFor[int64]()}
@@ -62,7 +62,7 @@ func (n *whole) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// shared are the members that both kinds of requests have.
+// shared contains the members that both kinds of requests have.
 type shared struct {
 	Model       string            `json:"model"`
 	Stream      bool              `json:"stream"`
@@ -133,7 +133,7 @@ func (q *asked) readBudget(metadata map[string]string) error {
 	return nil
 }
 
-// readFormat reads the requested form of the answer.
+// readFormat reads the requested format of the answer.
 func (q *asked) readFormat(f *format, param string) error {
 	if f == nil {
 		return nil

@@ -17,18 +17,19 @@ import (
 )
 
 // stored is a response in the database. For the response of a run, it contains only the request's
-// data: its progress comes from the run.
+// data; the progress is read from the run.
 type stored struct {
 	resource
 	tenant, run, previous string
 	input                 []turn
 	size                  int // the row's size in bytes
 
-	// Of a direct answer with an Idempotency-Key, before it is stored.
+	// The following fields are set for a direct answer with an Idempotency-Key, before it is
+	// stored.
 	word   string
 	digest []byte
 
-	begun func() // called when the response is stored: others that name the same may begin
+	begun func() // called when the response is stored, so that similar requests may begin
 }
 
 func (a *API) insert(ctx context.Context, row *stored) error {
@@ -66,7 +67,7 @@ func (a *API) update(ctx context.Context, r *resource) error {
 }
 
 // stored returns a response of a tenant. A direct answer that is kept only for its Idempotency-Key
-// does not exist for the client.
+// is not found.
 func (a *API) stored(ctx context.Context, tenant, id string) (*stored, error) {
 	row, err := a.find(ctx, tenant, `id = ?`, id)
 	if err == nil && (row == nil || !row.Store) {
@@ -78,7 +79,7 @@ func (a *API) stored(ctx context.Context, tenant, id string) (*stored, error) {
 
 	if row.run == "" && !row.isOver() && !a.directs.has(id) {
 		if again, err := a.find(ctx, tenant, `id = ?`, id); err != nil || again != nil && again.isOver() {
-			return again, err // it ended meanwhile
+			return again, err // it has ended meanwhile
 		}
 		row.Status, row.Error = "failed", &failure{"interrupted", "the server stopped before the answer: ask again"}
 	}
@@ -90,8 +91,8 @@ func (a *API) byRun(ctx context.Context, tenant, run string) (*stored, error) {
 	return a.find(ctx, tenant, `run = ?`, run)
 }
 
-// find returns a response of a tenant, or nil if there is none. It counts towards the request's
-// memory.
+// find returns a response of a tenant, or nil if there is none. Its size counts towards the
+// request's memory.
 func (a *API) find(ctx context.Context, tenant, where string, arg any) (*stored, error) {
 	row, given, body := &stored{tenant: tenant}, "", ""
 	from := ` FROM responses WHERE tenant = ? AND ` + where
@@ -105,7 +106,7 @@ func (a *API) find(ctx context.Context, tenant, where string, arg any) (*stored,
 			Scan(&row.run, &row.previous, &given, &body)
 	}
 
-	if errors.Is(err, sql.ErrNoRows) { // it may be deleted between the two queries
+	if errors.Is(err, sql.ErrNoRows) { // it may have been deleted between the two queries
 		return nil, nil //nolint:nilnil // documented: none
 	}
 	if err != nil {
@@ -146,7 +147,7 @@ func (a *API) earlier(ctx context.Context, tenant, id string) (turns []turn, err
 	return turns, nil
 }
 
-// codeGoesOn is the code of the error about a response that has no answer yet.
+// codeGoesOn is the error code for a response that has no answer yet.
 const codeGoesOn = "response_in_progress"
 
 // answerOf returns the answer of a response: its text, and the calls that it requested.
@@ -227,7 +228,7 @@ func (a *API) listInput(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// describe returns a message as an item on the wire, under an ID.
+// describe returns a message as an item in the wire format, with the given ID.
 func (t *turn) describe(id string) fields {
 	parts := []fields{}
 	for _, text := range t.Texts {

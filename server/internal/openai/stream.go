@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/sse"
 )
 
-// eventStream sends the events after a number, and comments while there are none.
+// eventStream sends the events after a given number, and comments while there are no events.
 type eventStream struct {
 	w     http.ResponseWriter
 	after int64
@@ -35,7 +35,7 @@ func (s *eventStream) send(e sse.Event, n int64) error {
 	return s.stream.Write(e)
 }
 
-// open sends the head and starts sending comments. The caller holds the lock.
+// open sends the head of the response, and starts sending comments. The caller holds the lock.
 func (s *eventStream) open() {
 	if s.stream != nil {
 		return
@@ -75,7 +75,7 @@ func (s *eventStream) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stream.Write(sse.Event{Data: []byte("[DONE]")}) == nil {
-		_ = s.stream.Flush() // or the client has gone away
+		_ = s.stream.Flush() // fails if the client has gone away
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 )
 
 // tool is a tool that a client offers to the model: the sandbox, which this server provides, or a
-// function of the client. The input of a custom one is a text, of others a JSON object.
+// function of the client. The input of a custom tool is a string; that of other tools is a JSON
+// object.
 type tool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -23,12 +24,13 @@ type tool struct {
 	Strict      *bool           `json:"strict"`
 	Format      json.RawMessage `json:"format"` // the grammar of a custom tool's input
 
-	// isNested is true for the form of chat completions. Cursor sends them custom tools in the form
-	// of responses, and reads the calls of those as calls of functions.
+	// isNested is true for the format of chat completions. Cursor sends custom tools to chat
+	// completions in the format of responses, and expects calls of these tools as calls of
+	// functions.
 	isNested bool
 }
 
-// The kinds of tools that the client calls.
+// These are the kinds of tools that the client executes.
 const (
 	kindFunction = "function"
 	kindCustom   = "custom"
@@ -86,7 +88,7 @@ var functionName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 var anyArguments = json.RawMessage(`{"type":"object"}`)
 
 // check refuses a tool that cannot be called. Others are the tools before it. The parameters are
-// passed on: the model reads them, whatever their dialect of JSON Schema is.
+// passed on in any dialect of JSON Schema, because the model reads them.
 func (t *tool) check(others []tool) error {
 	isSame := func(o tool) bool { return o.Name == t.Name }
 	parameters := bytes.TrimSpace(t.Parameters)
@@ -103,8 +105,8 @@ func (t *tool) check(others []tool) error {
 	return nil
 }
 
-// contract returns the contract of the arguments. It is that of any object for parameters that this
-// server cannot check.
+// contract returns the contract of the arguments. If this server cannot check the parameters, the
+// contract allows any object.
 func (t *tool) contract() (*schema.Contract, error) {
 	if len(t.Parameters) > 0 && string(t.Parameters) != "null" {
 		if c, err := schema.Parse(t.Parameters); err == nil {
@@ -114,7 +116,8 @@ func (t *tool) contract() (*schema.Contract, error) {
 	return schema.Compile(anyArguments)
 }
 
-// native returns the tool for models that can call tools. They call a custom one with an object.
+// native returns the tool for models that can call tools. Such models call a custom tool with an
+// object.
 func (t *tool) native() (json.RawMessage, error) {
 	description, parameters := t.Description, t.Parameters
 	if len(parameters) == 0 || string(parameters) == "null" {
@@ -129,14 +132,15 @@ func (t *tool) native() (json.RawMessage, error) {
 	return marshal(fields{"name": t.Name, "description": description, "parameters": parameters})
 }
 
-// arguments returns the arguments of a call as the client gets them, or what is wrong with them.
+// arguments returns the arguments of a call in the client's format, or an error if they are
+// invalid.
 func (t *tool) arguments(given string) (string, error) {
 	if t.Type == kindCustom {
 		var wrapped map[string]json.RawMessage
 		var text string
 		if json.Unmarshal([]byte(given), &wrapped) == nil && len(wrapped) == 1 &&
 			json.Unmarshal(wrapped["input"], &text) == nil {
-			return text, nil // many models know no other form
+			return text, nil // many models support only this format
 		}
 		return given, nil
 	}
@@ -158,7 +162,7 @@ func (t *tool) arguments(given string) (string, error) {
 	return b.String(), err
 }
 
-// toolChoice is the client's restriction of the model's choice, if it is not a word.
+// toolChoice is the client's restriction on which tools the model may call, if it is an object.
 type toolChoice struct {
 	named
 
@@ -168,7 +172,7 @@ type toolChoice struct {
 	AllowedTools *toolChoice `json:"allowed_tools"` // sent by chat completions
 }
 
-// named identifies a function, in either form.
+// named identifies a function, in either format.
 type named struct {
 	Name     string `json:"name"`
 	Function struct {

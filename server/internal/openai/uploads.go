@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/gate"
 )
 
-// file is an uploaded file on the wire.
+// file is the wire format of an uploaded file.
 type file struct {
 	ID       string `json:"id"`
 	Object   string `json:"object"`
@@ -29,24 +29,24 @@ func describeFile(f *files.File) file {
 	return file{f.ID, "file", f.Bytes, f.Created.Unix(), f.Name, f.Purpose, "processed"}
 }
 
-// Limits on a form besides the file, in bytes.
+// Limits on a form, except its file, in bytes.
 const (
 	maxField = 512      // maximum size of a field that is not a file
 	maxHead  = 16 << 10 // maximum size of a field's head
 )
 
-// form is a form with bounded field heads: the library's reader keeps up to 10 MiB of each in
-// memory.
+// form is a form whose field heads are bounded, because the library's reader keeps up to 10 MiB of
+// each head in memory.
 type form struct {
 	parts *multipart.Reader
 	body  *headReader
-	part  *multipart.Part // the last field, nil for none
+	part  *multipart.Part // the last field, or nil
 }
 
-// headReader is a body that fails if a head in it is too long.
+// headReader is a body whose reads fail if a field head is too long.
 type headReader struct {
 	io.Reader
-	left   int // bytes that a head may still have
+	left   int // remaining bytes of the current head
 	inHead bool
 }
 
@@ -60,7 +60,7 @@ func (h *headReader) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// next returns the next field of the form. Its error is suitable for the client.
+// next returns the next field of the form. The error is for the client.
 func (f *form) next() (field *multipart.Part, err error) {
 	if f.part != nil {
 		_, err = io.Copy(io.Discard, f.part) // the rest of the last field
@@ -115,7 +115,7 @@ func (a *API) createFile(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// finishFile reads the fields after the file: some clients send the purpose there.
+// finishFile reads the fields after the file, because some clients send the purpose there.
 func (a *API) finishFile(
 	w http.ResponseWriter, r *http.Request, sent *form, made *files.File, purpose string,
 ) error {
@@ -125,7 +125,7 @@ func (a *API) finishFile(
 			break
 		}
 		if field.FormName() == "purpose" {
-			text, _ := io.ReadAll(io.LimitReader(field, maxField)) // a broken form has no purpose
+			text, _ := io.ReadAll(io.LimitReader(field, maxField)) // empty in a broken form
 			purpose = string(text)
 		}
 	}
@@ -148,7 +148,8 @@ func (a *API) getFile(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// readFile answers GET /v1/files/{id}/content. No browser shows it as a page of this server.
+// readFile answers GET /v1/files/{id}/content. Its headers prevent a browser from showing the file
+// as a page of this server.
 func (a *API) readFile(w http.ResponseWriter, r *http.Request) error {
 	f, err := a.Files.Get(r.Context(), access.Caller(r.Context()).Tenant, r.PathValue("id"))
 	if err != nil {
@@ -180,7 +181,7 @@ func limitOf(r *http.Request, standard, most int) (int, error) {
 	return n, nil
 }
 
-// page is a list on the wire.
+// page is the wire format of a list.
 type page[T any] struct {
 	Object  string `json:"object"`
 	Data    []T    `json:"data"`

@@ -5,20 +5,21 @@ import (
 	"sync"
 )
 
-// Beginnings let requests that begin the same thing, such as those with one Idempotency-Key, look for
-// it and record it one after the other. The zero value is ready to use.
+// Beginnings serialise requests that create the same object, such as requests with one
+// Idempotency-Key, so that each looks for the object before it creates one. The zero value is ready
+// to use.
 type Beginnings struct {
 	mu  sync.Mutex
 	all map[string]*beginning
 }
 
 type beginning struct {
-	free  chan struct{} // has a value while no request is in
-	users int           // the request that is in, and those that wait
+	free  chan struct{} // has a value while no request has entered
+	users int           // requests that have entered or wait
 }
 
-// Enter waits until no other request of the tenant begins what the word names. An empty word names
-// nothing. Call leave, which may be called more than once, when the thing is recorded.
+// Enter waits until no other request of the tenant creates the object that the word names. An empty
+// word names no object. Call leave when the object is recorded; it may be called more than once.
 func (b *Beginnings) Enter(ctx context.Context, tenant, word string) (leave func(), err error) {
 	if word == "" {
 		return func() {}, nil

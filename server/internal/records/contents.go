@@ -13,9 +13,10 @@ import (
 // ContentRow is the database row of a content. See package contents.
 type ContentRow struct {
 	Path string
-	// Digest is the SHA-256, empty if the file checks itself or is of an earlier version.
+	// Digest is the SHA-256. It is empty if the file contains its own checksums or is from an
+	// earlier version.
 	Digest []byte
-	// Bytes is the size, -1 if unknown.
+	// Bytes is the size, or -1 if unknown.
 	Bytes   int64
 	Created time.Time
 }
@@ -32,12 +33,12 @@ const selectContents = `SELECT path, digest, bytes, created FROM contents WHERE 
 // below selects a path and everything below it.
 const below = `(path = ?1 OR path > ?1 || '/' AND path < ?1 || '0')`
 
-// AddContent adds a content, which replaces an earlier one of the same path.
+// AddContent adds a content, which replaces any earlier one with the same path.
 func AddContent(ctx context.Context, tx *sql.Tx, path string, digest []byte, bytes int64) error {
 	return addContent(ctx, tx, path, digest, bytes, time.Now())
 }
 
-// RemoveContents removes a content, or the contents of a folder.
+// RemoveContents removes the content with a path, or all contents below a folder.
 func RemoveContents(ctx context.Context, tx *sql.Tx, path string) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM contents WHERE `+below, path)
 	return err
@@ -48,13 +49,13 @@ func Content(ctx context.Context, db *sql.DB, path string) (ContentRow, error) {
 	return scanContent(db.QueryRowContext(ctx, selectContents+`path = ?`, path))
 }
 
-// Contents returns the contents of a folder in order of creation, or all of them for an empty
-// path.
+// Contents returns the contents of a folder in order of creation, or all contents if the path is
+// empty.
 func Contents(ctx context.Context, db *sql.DB, path string) ([]ContentRow, error) {
 	return List(ctx, db, scanContent, selectContents+`(?1 = '' OR `+below+`) ORDER BY created, path`, path)
 }
 
-// HasContents reports whether a content exists, or any in a folder.
+// HasContents reports whether a path is a content, or a folder with contents.
 func HasContents(ctx context.Context, db *sql.DB, path string) (has bool, err error) {
 	err = db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM contents WHERE `+below+`)`, path).Scan(&has)
 	return has, err
@@ -84,8 +85,8 @@ func IsLost(ctx context.Context, db *sql.DB, id string) (is bool, err error) {
 	return is, err
 }
 
-// NotFound returns the client's error for a missing object: it was lost by damage, or never
-// existed, or belongs to someone else.
+// NotFound returns the client's error for a missing object, which was lost by damage, never
+// existed, or belongs to another tenant.
 func NotFound(ctx context.Context, db *sql.DB, what, id string) error {
 	isLost, err := IsLost(ctx, db, id)
 	if err != nil {

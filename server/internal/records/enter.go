@@ -17,8 +17,8 @@ import (
 // withContents is the first version with the table contents.
 const withContents = 4
 
-// enter adds the contents of an earlier version to the table, without digests: they are accepted
-// as they are, but from now on a missing file is noticed.
+// enter adds the contents of an earlier version to the table, without digests. Their present bytes
+// are accepted unchecked, but from now on a missing file is noticed.
 func enter(ctx context.Context, tx *sql.Tx, dir string) error {
 	if err := sweep(ctx, tx, dir); err != nil {
 		return err
@@ -57,7 +57,7 @@ func enter(ctx context.Context, tx *sql.Tx, dir string) error {
 			bytes, created = info.Size(), info.ModTime()
 		}
 		if path.Base(name) == EventsFile {
-			if bytes == 0 { // the run never began
+			if bytes == 0 { // its run never began
 				continue
 			}
 			bytes = -1
@@ -69,8 +69,9 @@ func enter(ctx context.Context, tx *sql.Tx, dir string) error {
 	return nil
 }
 
-// sweep removes what an earlier version left when it was killed: files and folders without a row
-// yet, and incomplete states. The former go to the quarantine, since their row may have been lost.
+// sweep removes the remains of an earlier version that was killed: files and folders without a row
+// yet, and incomplete states. Files and folders go to the quarantine, since their row may have been
+// lost.
 func sweep(ctx context.Context, tx *sql.Tx, dir string) error {
 	q := damage.NewQuarantine(dir)
 	for _, kind := range []struct{ folder, prefix, table string }{
@@ -109,7 +110,7 @@ func sweep(ctx context.Context, tx *sql.Tx, dir string) error {
 	return nil
 }
 
-// EventsFile is the name of the log of a run's events, which checks itself.
+// EventsFile is the name of the log of a run's events, which contains its own checksums.
 const EventsFile = "events.jsonl"
 
 func addContent(ctx context.Context, tx *sql.Tx, name string, digest []byte, bytes int64, created time.Time) error {

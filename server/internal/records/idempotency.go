@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
-// FindRepeated returns the object that an earlier request of the tenant made with the same
-// Idempotency-Key, empty for none. Digest is the digest of the request.
+// FindRepeated returns the ID of the object that an earlier request of the tenant with the same
+// Idempotency-Key made, or "" if there is none. Digest is the digest of the request.
 func FindRepeated(ctx context.Context, db *sql.DB, tenant, word string, digest []byte) (made string, err error) {
 	var known []byte
 	err = db.QueryRowContext(ctx, `SELECT run, digest FROM idempotency WHERE tenant = ? AND word = ?`,

@@ -11,7 +11,7 @@ type Row interface {
 	Scan(into ...any) error
 }
 
-// List returns the rows that a query finds, nil for none. Scan reads one row.
+// List returns the rows that a query finds, or nil if there are none. Scan reads one row.
 func List[T any](
 	ctx context.Context, db *sql.DB, scan func(Row) (T, error), query string, args ...any,
 ) (all []T, err error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
-// Quota bounds the bytes of all files, sessions and conversations of a tenant, including those that arrive at the
-// same time. A bound of 0 means none. It is safe for concurrent use.
+// Quota bounds the bytes of all files, sessions and conversations of a tenant, including data that
+// is still arriving. A bound of 0 means no bound. It is safe for concurrent use.
 type Quota struct {
 	db *sql.DB
 
@@ -22,14 +22,14 @@ type Quota struct {
 type arriving struct {
 	users int // guarded by Quota.mu
 
-	mu    sync.Mutex // held while rows that count are added, so that every byte counts exactly once
+	mu    sync.Mutex // held while rows are added, so that every byte counts exactly once
 	bytes int64
 }
 
 // NewQuota returns the quota of a database.
 func NewQuota(db *sql.DB) *Quota { return &Quota{db: db, tenants: map[string]*arriving{}} }
 
-// lock returns the arriving bytes of a tenant, locked.
+// lock locks and returns the arriving bytes of a tenant.
 func (q *Quota) lock(tenant string) (a *arriving, unlock func()) {
 	q.mu.Lock()
 	a = q.tenants[tenant]
@@ -46,13 +46,14 @@ func (q *Quota) lock(tenant string) (a *arriving, unlock func()) {
 		a.mu.Unlock()
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if a.users--; a.users == 0 && a.bytes == 0 { // without users, it cannot change
+		if a.users--; a.users == 0 && a.bytes == 0 { // without users, a cannot change
 			delete(q.tenants, tenant)
 		}
 	}
 }
 
-// check refuses more bytes. The caller has locked the arriving bytes.
+// check refuses more bytes that would exceed the bound most. The caller has locked the arriving
+// bytes.
 func (q *Quota) check(ctx context.Context, a *arriving, tenant string, most, more int64) error {
 	if most == 0 {
 		return nil
@@ -67,7 +68,7 @@ func (q *Quota) check(ctx context.Context, a *arriving, tenant string, most, mor
 	return err
 }
 
-// Check refuses more bytes for a tenant beyond most.
+// Check refuses more bytes for a tenant if the sum would exceed most.
 func (q *Quota) Check(ctx context.Context, tenant string, most, more int64) error {
 	if most == 0 {
 		return nil
@@ -77,7 +78,7 @@ func (q *Quota) Check(ctx context.Context, tenant string, most, more int64) erro
 	return q.check(ctx, a, tenant, most, more)
 }
 
-// Add calls commit, which adds rows of more bytes, unless the tenant would exceed most.
+// Add calls commit, which adds rows for more bytes, unless the tenant would then exceed most.
 func (q *Quota) Add(ctx context.Context, tenant string, most, more int64, commit func() error) error {
 	if most == 0 {
 		return commit()
@@ -106,8 +107,8 @@ func (q *Quota) Arrive(tenant string, most int64) *Arrival {
 // arrivalStep is the number of bytes that are set aside in one step.
 const arrivalStep = 1 << 20
 
-// Grow makes sure that at least the given number of bytes is set aside. Close to the bound, it
-// sets aside no more than that.
+// Grow makes sure that at least the given number of bytes is set aside. Close to the bound, it sets
+// aside exactly this number.
 func (a *Arrival) Grow(ctx context.Context, bytes int64) error {
 	if a.most == 0 || bytes <= a.bytes {
 		return nil

@@ -1,8 +1,8 @@
 // Package records is the database of a server: keys, runs, files, responses and spending. The
 // packages that own these tables query it.
 //
-// It is one SQLite file in the data folder, which several processes may use at the same time: rlm
-// keys works alongside a running server.
+// It is one SQLite file in the data folder. Several processes may use it at the same time, so rlm
+// keys works while a server runs.
 package records
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
 )
 
-// The database has its own folder, which hides the files that SQLite creates next to it.
+// The database has its own folder, which also contains the files that SQLite creates next to it.
 const (
 	folder = "records"
 	file   = "serve.db"
@@ -36,7 +36,8 @@ var tables string
 // version is the version of the tables. A newer program upgrades them, an older one refuses them.
 const version = 6
 
-// upgrades upgrade the tables from each version, the first from 1, to the next one.
+// upgrades contains the statements that upgrade the tables from each version to the next; the first
+// is for version 1.
 var upgrades = []string{
 	"ALTER TABLE spending ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;",
 	"", // sessions, a table that is created if missing
@@ -80,7 +81,7 @@ func open(ctx context.Context, dir string) (_ *sql.DB, err error) {
 		return nil, err
 	}
 
-	// Deleted data is overwritten, so that a page contains only rows that count, or none.
+	// Deleted data is overwritten, so that a page contains no remains of deleted rows.
 	address := dbfile.Address(path, "_txlock", "immediate", "_pragma", "busy_timeout(10000)",
 		"_pragma", "journal_mode(wal)", "_pragma", "synchronous(full)", "_pragma", "foreign_keys(on)",
 		"_pragma", "secure_delete(on)")
@@ -93,7 +94,7 @@ func open(ctx context.Context, dir string) (_ *sql.DB, err error) {
 	db.SetMaxOpenConns(4)
 
 	if err := migrate(ctx, db, dir); err != nil {
-		_ = db.Close() // with the hold
+		_ = db.Close() // also closes hold
 		hold = nil
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func open(ctx context.Context, dir string) (_ *sql.DB, err error) {
 // Path returns the database file in a data folder.
 func Path(dir string) string { return filepath.Join(dir, folder, file) }
 
-// held closes its hold with the database.
+// held is a connector that releases its hold when the database is closed.
 type held struct {
 	driver.Connector
 	hold *dbfile.Hold
@@ -135,8 +136,8 @@ func prepare(dir, path string) error {
 	return errors.Join(err, c.Close())
 }
 
-// IsMissing reports whether a data folder has lost its database: it contains data, and a new
-// database would be empty.
+// IsMissing reports whether a data folder has lost its database: there is none, although the folder
+// contains data.
 func IsMissing(dir string) bool {
 	if _, err := os.Lstat(Path(dir)); !errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -200,7 +201,7 @@ func Within(ctx context.Context, db *sql.DB, work func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// Time returns a time in the format of the tables, in nanoseconds; 0 for none.
+// Time returns a time in the format of the tables: nanoseconds, or 0 for the zero time.
 func Time(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -208,7 +209,7 @@ func Time(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// ReadTime is the reverse of Time.
+// ReadTime is the inverse of Time.
 func ReadTime(n int64) time.Time {
 	if n == 0 {
 		return time.Time{}
@@ -216,7 +217,7 @@ func ReadTime(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// Used returns the bytes of all files, sessions and conversations of a tenant.
+// Used returns the size in bytes of all files, sessions and conversations of a tenant.
 func Used(ctx context.Context, db *sql.DB, tenant string) (bytes int64, err error) {
 	err = db.QueryRowContext(ctx, `SELECT
 		(SELECT coalesce(sum(bytes), 0) FROM files WHERE tenant = ?1) +

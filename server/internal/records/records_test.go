@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestTablesOfVersion1AreUpgraded checks that the folder of an earlier program keeps its rows.
+// TestTablesOfVersion1AreUpgraded checks that the database of an earlier program keeps its rows.
 func TestTablesOfVersion1AreUpgraded(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(t.Context(), dir)
@@ -37,8 +37,8 @@ func TestTablesOfVersion1AreUpgraded(t *testing.T) {
 }
 
 // TestContentsOfVersion3AreEntered checks that the folder of an earlier program keeps its files,
-// contexts, states and snapshots, and that missing ones are noticed. Leftovers of its killed server
-// are deleted.
+// contexts, states and snapshots, that missing ones are noticed, and that the remains of a killed
+// server are deleted.
 func TestContentsOfVersion3AreEntered(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(t.Context(), dir)
@@ -100,7 +100,8 @@ func TestContentsOfVersion3AreEntered(t *testing.T) {
 	}
 }
 
-// TestAFolderBelongsToItsContents: a path does not match another one that begins with it.
+// TestAFolderBelongsToItsContents checks that a path does not match other paths of which it is only
+// a prefix.
 func TestAFolderBelongsToItsContents(t *testing.T) {
 	db, err := Open(t.Context(), t.TempDir())
 	if err != nil {

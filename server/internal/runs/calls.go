@@ -12,17 +12,17 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// call is one call of a model, outside of runs.
+// call is a call of a model outside of runs.
 type call struct {
 	profile *Profile
 	model   *llm.Model
 	llm.Request
-	usd      float64      // the maximum cost, 0 for the profile's bound
-	stream   func(string) // nil for no pieces
+	usd      float64      // the maximum cost; 0 means the profile's bound
+	stream   func(string) // receives the pieces, if not nil
 	accepted func()       // see Ask, may be nil
 }
 
-// complete makes a call when its turn comes, and charges the key for it.
+// complete makes a call when it is its turn, and charges the key for it.
 func (m *Manager) complete(
 	ctx context.Context, k access.Key, c *call,
 ) (response llm.Response, spent ledger.Spending, err error) {
@@ -46,7 +46,7 @@ func (m *Manager) complete(
 		return response, spent, err
 	}
 
-	// A call is not made unless its cost can be recorded. The client may go away meanwhile.
+	// The call is made only if its cost can be recorded, even if the client goes away meanwhile.
 	prepaid, err := hold.Prepay(context.WithoutCancel(ctx), most)
 	if err != nil {
 		return response, spent, err
@@ -70,8 +70,8 @@ func (m *Manager) complete(
 	return response, spent, err
 }
 
-// askModel asks a model's provider, which may be the embedder's code. The goroutines of streams and of
-// later answers would end the process by its panic.
+// askModel asks a model's provider, which may be the embedder's code, and turns a panic into an
+// error. In the goroutines of streams and later answers, a panic would end the process.
 func (m *Manager) askModel(ctx context.Context, c *call) (response llm.Response, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -83,7 +83,7 @@ func (m *Manager) askModel(ctx context.Context, c *call) (response llm.Response,
 	return c.model.Provider.Complete(ctx, c.Request, c.stream)
 }
 
-// spentBy returns the cost of a call, which may have failed and may still have cost something.
+// spentBy returns the cost of a call. A failed call may also have a cost.
 func spentBy(model *llm.Model, response *llm.Response, err error) ledger.Spending {
 	var failed *llm.Error
 	if errors.As(err, &failed) {
@@ -95,8 +95,8 @@ func spentBy(model *llm.Model, response *llm.Response, err error) ledger.Spendin
 	return ledger.Spending{}
 }
 
-// mostCost returns the maximum cost of a request, without the tokens. A token has at least one
-// byte; a picture counts as 4,000 tokens.
+// mostCost returns the maximum cost of a request, without the number of tokens. A token has at
+// least one byte; a picture counts as 4,000 tokens.
 func mostCost(r *llm.Request, model *llm.Model) ledger.Spending {
 	usage := llm.Usage{OutputTokens: int64(r.MaxTokens)}
 	for i := range r.Messages {
@@ -107,7 +107,7 @@ func mostCost(r *llm.Request, model *llm.Model) ledger.Spending {
 		usage.InputTokens += int64(len(r.Tools[i])) + 10
 	}
 	most := priceOf(model, usage)
-	most.InputTokens, most.OutputTokens = 0, 0 // they have not been counted
+	most.InputTokens, most.OutputTokens = 0, 0 // these are only bounds
 	return most
 }
 
@@ -121,8 +121,8 @@ func priceOf(model *llm.Model, usage llm.Usage) ledger.Spending {
 	return s
 }
 
-// checkCost refuses a request that may cost more than a budget, which is always possible for a
-// model without a price.
+// checkCost refuses a request that may cost more than a budget. A request to a model without a
+// price always may.
 func checkCost(r *llm.Request, model *llm.Model, k *access.Key, budget, left float64) error {
 	if budget == 0 && k.Limits.USD == 0 {
 		return nil
@@ -141,8 +141,9 @@ func checkCost(r *llm.Request, model *llm.Model, k *access.Key, budget, left flo
 	return nil
 }
 
-// settle charges a key for a direct answer. If the disk accepts no correction, the maximum cost
-// stays charged until there is space: the answer is paid for, so the client receives it.
+// settle charges a key for a direct answer. If the correction cannot be written to disk, the
+// maximum cost stays charged until there is space. The client receives the answer anyway, because
+// it is paid for.
 func (m *Manager) settle(ctx context.Context, profile *Profile, prepaid *access.Prepaid, cost ledger.Spending) {
 	if m.Charged != nil && cost != (ledger.Spending{}) {
 		m.Charged(profile.Name, cost)

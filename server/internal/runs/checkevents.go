@@ -10,9 +10,9 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/damage"
 )
 
-// CheckEvents looks for damage in the log of a run's events; its path is relative to a data
-// folder. With a quarantine, it repairs the log: whole events keep their numbers. It returns nil
-// if all are whole.
+// CheckEvents looks for damage in the log of a run's events, whose path is relative to the data
+// folder. If there is a quarantine, it repairs the log, in which intact events keep their numbers.
+// It returns nil if all events are intact.
 func CheckEvents(dir, path string, q *damage.Quarantine) (*damage.Finding, error) {
 	name := filepath.Join(dir, filepath.FromSlash(path))
 	file, err := os.Open(name)

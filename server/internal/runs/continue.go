@@ -21,19 +21,19 @@ import (
 type Continuation struct {
 	// Turn is the last turn to keep. Nil keeps all.
 	Turn *int
-	// Fork makes a new run from these turns. Otherwise, the run itself continues.
+	// Fork makes a new run from the kept turns. Otherwise, the run itself continues.
 	Fork bool
-	// Question and Profile are those of a fork; empty means unchanged.
+	// Question and Profile are for a fork; empty means unchanged.
 	Question, Profile string
-	// Budget and MaxTurns replace the earlier ones, if set. A budget counts what the kept turns
-	// used.
+	// Budget and MaxTurns, if set, replace the earlier ones. The spending of the kept turns counts
+	// against the budget.
 	Budget   *ledger.Budget
 	MaxTurns int
 	// Idempotency is the client's Idempotency-Key, for a fork.
 	Idempotency string
 }
 
-// change returns a spec with the changes of the continuation.
+// change returns the spec with the changes of the continuation.
 func (c *Continuation) change(s Spec) (Spec, error) {
 	if c.Question != "" {
 		s.Question = c.Question
@@ -50,8 +50,8 @@ func (c *Continuation) change(s Spec) (Spec, error) {
 	return s, (&Request{Spec: s}).check()
 }
 
-// Continue continues a run of the key's tenant after a turn, or makes a fork of it. The error is
-// for the client.
+// Continue continues a run of the key's tenant after a turn, or forks it there. The error is for
+// the client.
 func (m *Manager) Continue(ctx context.Context, k access.Key, id string, c Continuation) (Record, error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -174,22 +174,22 @@ func costUntil(known *rlm.StoredRun, turn int) (usd float64) {
 	return usd
 }
 
-// kept returns the cost of the turns from which a run continues: its budget counts them.
+// kept returns the cost of the turns after which a run continues, which counts against its budget.
 func (m *Manager) kept(ctx context.Context, r *Record) float64 {
 	known, err := m.Engine.ShowRun(ctx, r.ID)
 	if err != nil {
-		return r.Spec.ParentUSD // it has no turns
+		return r.Spec.ParentUSD // the run has no turns
 	}
 	return r.Spec.ParentUSD + costUntil(&known, math.MaxInt)
 }
 
-// contextPath returns the path of the content of a run's context.
+// contextPath returns the content path of a run's context.
 func (m *Manager) contextPath(id string, i int) string {
 	return folder(id) + "/contexts/" + strconv.Itoa(i)
 }
 
 // Wake continues parked runs for which another process, such as rlm runs approve, has decided.
-// First it writes the ends of runs for which the disk had no space.
+// First it records the ends of runs that could not be recorded earlier.
 func (m *Manager) Wake(ctx context.Context) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -214,7 +214,8 @@ func (m *Manager) Wake(ctx context.Context) error {
 		if waits[r.ID] || m.live(r.ID) != nil {
 			continue
 		}
-		// A run that cannot begin now is tried again; a run that never can reports why.
+		// A run that cannot begin now is tried again later; a run that can never begin reports the
+		// reason.
 		err := m.resume(ctx, r, false)
 		if failed := failures.Of(err); err != nil && failed.RetryAfter == 0 {
 			m.Log.Warn("a run stays interrupted", "run", r.ID, "error", err)

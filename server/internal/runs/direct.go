@@ -21,38 +21,38 @@ import (
 type Ask struct {
 	Profile  string
 	Messages []llm.Message
-	// Schema is the contract of the answer, nil for any text.
+	// Schema is the contract of the answer; nil allows any text.
 	Schema json.RawMessage
-	// MaxTokens bounds the reply, 0 for the profile's bound.
+	// MaxTokens bounds the reply; 0 means the profile's bound.
 	MaxTokens int
 	llm.Sampling
 	Stop []string
-	// USD is the maximum cost, 0 for the profile's bound.
+	// USD is the maximum cost; 0 means the profile's bound.
 	USD float64
-	// Tools are functions that the model may call, in the form of the contract.
+	// Tools are functions that the model may call by a reply that satisfies the contract.
 	Tools []json.RawMessage
-	// OneCall asks for at most one call of them.
+	// OneCall allows at most one call in the reply.
 	OneCall bool
-	// AllowWords accepts a reply in words, although there is a contract.
+	// AllowWords allows a reply in prose although there is a contract.
 	AllowWords bool
-	// Stream, if set, receives the text in pieces. An empty piece means that it starts over.
+	// Stream, if set, receives the text in pieces. An empty piece means that the text starts over.
 	Stream func(piece string) `json:"-"`
-	// Accepted, if set, is called before the question waits for its turn and for the model: nothing
-	// but these can fail afterwards.
+	// Accepted, if set, is called before the question waits for its turn and for the model.
+	// Afterwards, only these two can fail.
 	Accepted func() `json:"-"`
 }
 
 // Reply is the answer to an Ask.
 type Reply struct {
 	Text string
-	// IsWords is true for words in place of the value that the contract asks for.
+	// IsWords is true if the reply is prose instead of the value that the contract requires.
 	IsWords bool
 	Finish  string
 	Usage   llm.Usage
 	Spent   ledger.Spending
 }
 
-// Ask asks the profile's root model. The error is for the client.
+// Ask asks the profile's root model a question. The error is for the client.
 func (m *Manager) Ask(ctx context.Context, k access.Key, a Ask) (reply Reply, err error) {
 	profile, err := m.Answering(a.Profile)
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *Ask) request(profile *Profile, model *llm.Model) llm.Request {
 	return request
 }
 
-// checkReply makes the text satisfy its contract, or fails.
+// checkReply replaces the text with the value that satisfies the contract, or fails.
 func checkReply(reply *Reply, a *Ask) error {
 	switch reply.Finish {
 	case llm.FinishStop, llm.FinishLength, llm.FinishRefusal:
@@ -146,7 +146,8 @@ func checkReply(reply *Reply, a *Ask) error {
 	return nil
 }
 
-// meetContract returns the value that a text has under a contract, or what is wrong with it.
+// meetContract returns the value in a text that satisfies a contract, or an error with the first
+// violation.
 func meetContract(c *schema.Contract, text string) (json.RawMessage, error) {
 	value, violations, err := c.CheckReply(strings.TrimSpace(text))
 	if err == nil && len(violations) > 0 {
@@ -155,8 +156,8 @@ func meetContract(c *schema.Contract, text string) (json.RawMessage, error) {
 	return value, err
 }
 
-// isWords reports whether a reply is one in words. A failed attempt at the contract is none. Calls in
-// the model's own form that have no clear meaning are words, as with other servers.
+// isWords reports whether a reply is prose. A failed attempt at the contract is not. Unclear calls
+// in the model's own format are treated as prose, as other servers do.
 func isWords(text string) bool {
 	text = strings.TrimSpace(texts.DropThoughts(text))
 	return text != "" && !strings.Contains(text, `"calls"`)
@@ -178,6 +179,6 @@ func asProblem(err error) error {
 			"the model's server is busy: try again")
 	}
 	shown := *failed
-	shown.Err = nil // contains details of this machine
+	shown.Err = nil // it contains details of this machine
 	return problem.New(http.StatusBadGateway, "model_failed", "the model's server failed: %.600s", shown.Error())
 }

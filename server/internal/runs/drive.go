@@ -46,8 +46,8 @@ func (m *Manager) drive(l *live, turn *ticket, profile *Profile) {
 // maxOwned is the longest time that another process may hold a run that begins.
 const maxOwned = 5 * time.Second
 
-// answer lets the engine answer. It waits for another process that holds the run, such as rlm runs
-// approve after its decision.
+// answer runs a task with the engine. If another process holds the run, such as rlm runs approve
+// just after its decision, it waits for this process.
 func (m *Manager) answer(l *live, profile *Profile) (outcome rlm.Outcome, err error) {
 	for deadline := time.Now().Add(maxOwned); ; {
 		outcome, err = m.tryAnswer(l, profile)
@@ -66,7 +66,7 @@ func (m *Manager) answer(l *live, profile *Profile) (outcome rlm.Outcome, err er
 
 func (m *Manager) tryAnswer(l *live, profile *Profile) (outcome rlm.Outcome, err error) {
 	defer func() {
-		if r := recover(); r != nil { // one run must not end the server
+		if r := recover(); r != nil { // a panic in one run must not end the server
 			m.Log.Error("a run panicked", "run", l.record.ID, "panic", r, "stack", string(debug.Stack()))
 			err = errors.New("the run failed: the log of the server has the reason")
 		}
@@ -87,7 +87,7 @@ func (m *Manager) tryAnswer(l *live, profile *Profile) (outcome rlm.Outcome, err
 	return m.Engine.Ask(l.ctx, task)
 }
 
-// task makes the task of a run.
+// task returns the engine's task for a run.
 func (m *Manager) task(l *live, profile *Profile) (task rlm.Task, closeContexts func(), err error) {
 	spec := &l.record.Spec
 	task = profile.Task
@@ -115,7 +115,7 @@ func (m *Manager) task(l *live, profile *Profile) (task rlm.Task, closeContexts 
 	var opened []*contents.Content
 	closeContexts = func() {
 		for _, c := range opened {
-			_ = c.Close() // was only read
+			_ = c.Close() // the content was only read
 		}
 	}
 	for i, name := range spec.Contexts {
@@ -137,7 +137,7 @@ func joinTexts(a, b string) string {
 	return a + b
 }
 
-// conclude decides how a run ended.
+// conclude sets the status and outcome with which a run ended.
 func (m *Manager) conclude(l *live, outcome rlm.Outcome, err error) {
 	r := &l.record
 	r.Outcome, r.Ended = outcome, time.Now().UTC()
@@ -152,13 +152,13 @@ func (m *Manager) conclude(l *live, outcome rlm.Outcome, err error) {
 	}
 }
 
-// keepEnd records how a run ended, closes its events and settles what it cost.
+// keepEnd records how a run ended, closes its events and charges its cost.
 func (m *Manager) keepEnd(l *live) {
 	ctx := context.WithoutCancel(l.ctx)
 	r := &l.record
 	spent := r.Outcome.Spent
 	if known, failed := m.Engine.ShowRun(ctx, r.ID); failed == nil {
-		spent = known.Spent // including all that earlier processes paid
+		spent = known.Spent // including the spending of earlier processes
 	}
 	failed := m.finish(ctx, r, spent)
 	if err := errors.Join(l.events.close(), failed); err != nil {
@@ -168,7 +168,7 @@ func (m *Manager) keepEnd(l *live) {
 	if failed == nil {
 		l.hold.Release()
 	} else {
-		l.hold.Owe(max(spent.USD-r.Charged.USD, 0)) // so that its key does not spend it again
+		l.hold.Owe(max(spent.USD-r.Charged.USD, 0)) // so that the key cannot spend it again
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -185,7 +185,7 @@ type unkept struct {
 	hold   *access.Hold
 }
 
-// keepWithin is the time after which keepEnds postpones the rest.
+// keepWithin is the time after which keepEnds postpones the remaining ends and costs.
 const keepWithin = 5 * time.Second
 
 // keepEnds records the ends of runs and the costs of direct answers that the database could not
@@ -228,7 +228,7 @@ func (m *Manager) keepEnds(ctx context.Context) error {
 }
 
 // explain returns the reason for a failure, for the client. Only a setup error is about the
-// request; any other may contain details of this machine.
+// request; other errors may contain details of this machine.
 func (m *Manager) explain(r *Record, err error) string {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
@@ -257,8 +257,8 @@ func (m *Manager) setEnd(ctx context.Context, id, status, reason string) error {
 	return err
 }
 
-// Recover continues the runs that an earlier process left. Runs for which a client waited stay
-// interrupted, because the client is gone.
+// Recover continues the runs that an earlier process left unfinished. Runs for which a client
+// waited stay interrupted, because the client is gone.
 func (m *Manager) Recover(ctx context.Context) error {
 	left, err := m.query(ctx, `status IN (?, ?, ?) ORDER BY created`,
 		StatusQueued, StatusRunning, StatusInterrupted)
@@ -293,7 +293,8 @@ func (m *Manager) recover(ctx context.Context, r *Record) error {
 	return m.resume(ctx, r, true)
 }
 
-// resume drives a run again, from its last committed turn. An earlier process may have left it.
+// resume drives a run again, from its last committed turn. If isLeft is set, an earlier process
+// left it unfinished.
 func (m *Manager) resume(ctx context.Context, r *Record, isLeft bool) error {
 	k, err := m.Keys.ByID(ctx, r.Key)
 	if err != nil {
@@ -315,7 +316,7 @@ func (m *Manager) Waiting(ctx context.Context, tenant, id string) ([]rlm.Approva
 
 // Decide answers a waiting call, and continues the run when no other call waits.
 func (m *Manager) Decide(ctx context.Context, tenant, id, approval string, d rlm.Decision) error {
-	m.changing.Lock() // concurrent decisions would keep each other from the run
+	m.changing.Lock() // concurrent decisions would lock each other out of the run
 	defer m.changing.Unlock()
 	waiting, err := m.Waiting(ctx, tenant, id)
 	if err != nil {
@@ -332,7 +333,7 @@ func (m *Manager) Decide(ctx context.Context, tenant, id, approval string, d rlm
 	if len(waiting) > 1 {
 		return nil
 	}
-	r, err := m.Wait(ctx, tenant, id) // a run that is just parking may not have ended yet
+	r, err := m.Wait(ctx, tenant, id) // a run that is being parked may not have ended yet
 	if err != nil {
 		return err
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// Embedding asks for the vectors of texts.
+// Embedding is a request for the vectors of texts.
 type Embedding struct {
-	// Model is the name of an embedding model of the provider that a profile uses, with or without
-	// the provider.
+	// Model is the name of an embedding model, with or without the provider, which must be used by
+	// a profile.
 	Model string
 	Texts []string
-	// Extra is a JSON object with further members for the provider, nil for none.
+	// Extra is a JSON object with additional members for the provider, or nil.
 	Extra json.RawMessage
 }
 
@@ -46,14 +46,14 @@ func (m *Manager) Embed(
 	return vectors, response.Usage, spent, asProblem(err)
 }
 
-// embedder returns an embedding model, and the profile whose provider has it: a client reaches no
-// provider that the server does not use.
+// embedder returns an embedding model, and the profile that uses its provider. So a client can only
+// reach providers that the server uses.
 func (m *Manager) embedder(name string) (*Profile, llm.Model, error) {
 	for _, of := range m.Names() {
 		profile := m.profiles[of]
 		for _, used := range profile.models() {
 			provider, _, _ := strings.Cut(used, "/")
-			if provider == "acp" { // a client must not name a command
+			if provider == "acp" { // its model would be a command
 				continue
 			}
 			full := name

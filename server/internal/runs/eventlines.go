@@ -13,9 +13,9 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// The file of a run's events has a line for each event, with a checksum of the event and its
-// number. The first line contains the number of events, so that a missing end is noticed. A log of
-// an earlier version contains only events.
+// The file of a run's events has one line per event, which contains a checksum of the event and its
+// number. The first line contains the number of events, so that a missing end is noticed. In a log
+// of an earlier version, each line is only an event.
 const (
 	headFormat = `{"rlm_events":1,"count":"%012d","sum":"%08x"}` + "\n"
 	lineFormat = `{"sum":"%08x","event":%s}` + "\n"
@@ -42,7 +42,7 @@ func encodeHead(count int64) []byte {
 	return fmt.Appendf(nil, headFormat, count, sumOfEvent(count, nil))
 }
 
-// decodeHead returns the number of events that a first line contains.
+// decodeHead decodes the number of events from the first line.
 func decodeHead(line []byte) (count int64, ok bool) {
 	if len(line) != headLength {
 		return 0, false
@@ -56,7 +56,7 @@ func encodeLine(n int64, event []byte) []byte {
 	return fmt.Appendf(nil, lineFormat, sumOfEvent(n, event), event)
 }
 
-// decodeLine returns the event in a line, and its checksum.
+// decodeLine returns the event and the checksum in a line.
 func decodeLine(line []byte) (event []byte, sum uint32, ok bool) {
 	begin := len(lineBegin) + sumLength + len(lineMiddle)
 	if len(line) < begin+len(lineEnd) || !bytes.HasPrefix(line, []byte(lineBegin)) ||
@@ -67,20 +67,20 @@ func decodeLine(line []byte) (event []byte, sum uint32, ok bool) {
 	return line[begin : len(line)-len(lineEnd)], uint32(n), err == nil
 }
 
-// eventScan finds the events in the lines of a log.
+// eventScan is the state of a search for events in the lines of a log.
 type eventScan struct {
-	last    int64 // last event found
+	last    int64 // number of the last event that was found
 	isBegun bool
 	isOld   bool  // without checksums
 	isHead  bool  // the first line is intact
-	count   int64 // in the first line
+	count   int64 // number of events in the first line
 }
 
 // maxGap bounds the search for events after damaged ones.
 const maxGap = 100_000
 
-// take processes a line, and calls emit with the number of its event. It reports damaged events
-// before it as one event.
+// take processes a line, and calls emit with its event and number. Damaged events before it are
+// reported as one event.
 func (s *eventScan) take(line []byte, emit func(n int64, event []byte) error) error {
 	if !s.isBegun {
 		s.isBegun = true
@@ -110,7 +110,7 @@ func (s *eventScan) take(line []byte, emit func(n int64, event []byte) error) er
 		s.last = n
 		return emit(n, event)
 	}
-	return nil // it was damaged: its number is missing
+	return nil // a damaged line, whose number will be missing
 }
 
 // isOldEvent reports whether a line is an event of an earlier version.
@@ -122,7 +122,7 @@ func isOldEvent(line []byte) bool {
 	return json.Unmarshal(line, &e) == nil && e.Kind != "" && e.Sum == ""
 }
 
-// skipTo reports the events before an event as damaged.
+// skipTo reports the missing events up to n as damaged.
 func (s *eventScan) skipTo(n int64, emit func(n int64, event []byte) error) error {
 	if n <= s.last {
 		return nil
@@ -133,7 +133,7 @@ func (s *eventScan) skipTo(n int64, emit func(n int64, event []byte) error) erro
 }
 
 // finish reports missing events after the last line as damaged. Count is the number of events, if
-// known from elsewhere.
+// the caller knows it.
 func (s *eventScan) finish(count int64, emit func(n int64, event []byte) error) error {
 	switch {
 	case count >= 0:
@@ -149,7 +149,7 @@ func (s *eventScan) finish(count int64, emit func(n int64, event []byte) error) 
 		"Events behind event %d may be missing.", s.last-1)))
 }
 
-// damagedEvents returns an event that replaces damaged ones.
+// damagedEvents returns an event that replaces a range of damaged events.
 func damagedEvents(first, last int64) []byte {
 	if first == last {
 		return newWarning(fmt.Sprintf("Event %d of this run is damaged on the server's disk.", first))
@@ -157,7 +157,7 @@ func damagedEvents(first, last int64) []byte {
 	return newWarning(fmt.Sprintf("Events %d to %d of this run are damaged on the server's disk.", first, last))
 }
 
-// IsDamaged reports whether an event replaces damaged ones: see [Event].
+// IsDamaged reports whether an event replaces damaged events: see [Event].
 func IsDamaged(event []byte) bool { return bytes.HasSuffix(event, []byte(`,"damaged":true}`)) }
 
 func newWarning(text string) []byte {
@@ -165,12 +165,12 @@ func newWarning(text string) []byte {
 		Event: ledger.Event{Kind: ledger.EventWarning, Node: "0", Text: text}, Damaged: true,
 	})
 	if err != nil {
-		return []byte("{}") // texts can always be encoded
+		return []byte("{}") // cannot happen: strings can always be encoded
 	}
 	return event
 }
 
-// readLine reads a line with its end, or whatever there is of it. If the line is too long, it
+// readLine reads a line with its line end, or an incomplete last line. If the line is too long, it
 // returns the first bytes.
 func readLine(r *bufio.Reader) (line []byte, size int64, err error) {
 	for {
@@ -191,7 +191,7 @@ func scanEvents(r io.Reader, emit func(n int64, event []byte) error) (s eventSca
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, n, err := readLine(lines)
-		if errors.Is(err, io.EOF) { // an incomplete line does not count
+		if errors.Is(err, io.EOF) { // an incomplete line is ignored
 			return s, size, nil
 		}
 		if err != nil {

@@ -23,11 +23,11 @@ type Event struct {
 	Code   string `json:"code,omitempty"`
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
-	// Prompt is a snippet's prompt for a model, shortened. Reply is the whole reply of a model
+	// Prompt is a snippet's prompt for a model, shortened. Reply is the complete reply of a model
 	// call, if Text is shortened.
 	Prompt string `json:"prompt,omitempty"`
 	Reply  string `json:"reply,omitempty"`
-	// Damaged reports that the event replaces some that are damaged on disk.
+	// Damaged means that the event replaces events that are damaged on disk.
 	Damaged bool `json:"damaged,omitempty"`
 }
 
@@ -35,7 +35,7 @@ type Event struct {
 // context.
 const maxPrompt = 4_000
 
-// complete returns an event including its texts that exist only in this process.
+// complete returns an event with the texts that exist only in this process.
 func complete(e ledger.Event) Event {
 	event := Event{Event: e}
 	if ran := e.Ran; ran != nil && e.Kind == ledger.EventSnippet {
@@ -51,7 +51,7 @@ func complete(e ledger.Event) Event {
 	return event
 }
 
-// eventLog is the file of a run's events. Its readers wait for new lines, so that each receives
+// eventLog is the file of a run's events. Its readers wait for new lines, so that each one receives
 // every event, at its own pace. See eventlines.go for the format.
 type eventLog struct {
 	path string
@@ -61,7 +61,7 @@ type eventLog struct {
 	size   int64    // size of the complete lines
 	count  int64
 	failed error
-	news   chan struct{} // closed by the next event, and by the end
+	news   chan struct{} // closed at the next event, and at the end
 }
 
 // openEvents opens the log for a continued run. It removes a line that a crash cut off. If the log
@@ -87,8 +87,8 @@ func openEvents(path string) (*eventLog, error) {
 	return l, nil
 }
 
-// renewEvents returns the number of events of a log, and the size of its whole lines. It rewrites
-// a log without a head.
+// renewEvents returns the number of events of a log, and the size of its complete lines. It
+// rewrites a log without a head.
 func renewEvents(path string) (count, size int64, err error) {
 	file, err := os.Open(path)
 	switch {
@@ -109,8 +109,9 @@ func renewEvents(path string) (count, size int64, err error) {
 	return rewrite(path, file)
 }
 
-// rewrite writes a new log with the whole events of another one, nil for none. It returns the
-// number of the last event, and the size of all lines. A crash leaves the old log unchanged.
+// rewrite replaces a log with a new one that contains the intact events of from, if it is not nil.
+// It returns the number of the last event, and the size of all lines. A crash leaves the old log
+// unchanged.
 func rewrite(path string, from *os.File) (last, size int64, err error) {
 	fresh, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -124,7 +125,7 @@ func rewrite(path string, from *os.File) (last, size int64, err error) {
 	return last, size, err
 }
 
-// add appends an event. After an error, it accepts no more.
+// add appends an event. After an error, it accepts no more events.
 func (l *eventLog) add(e ledger.Event) error {
 	event, err := json.Marshal(complete(e))
 
@@ -155,7 +156,7 @@ func (l *eventLog) add(e ledger.Event) error {
 	return nil
 }
 
-// writeHead writes the number of events.
+// writeHead writes the head, with the number of events.
 func (l *eventLog) writeHead() error {
 	_, err := l.file.WriteAt(encodeHead(l.count), 0)
 	return err
@@ -175,17 +176,17 @@ func (l *eventLog) close() error {
 	return errors.Join(l.failed, err)
 }
 
-// known returns the size of the whole lines, the number of events, and a channel that news closes.
-// Ended reports that nothing follows.
+// known returns the size of the complete lines, the number of events, and a channel that is closed
+// when there is news. Ended means that no more events follow.
 func (l *eventLog) known() (size, count int64, news <-chan struct{}, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.size, l.count, l.news, l.file == nil
 }
 
-// follow calls take with the number and the JSON of each event after a number, until the log has
-// ended. It calls idle, if set, when there are no more events yet. Damaged events are reported as
-// one event.
+// follow calls take with the number and the JSON of each event that follows the event with the
+// given number, until the log has ended. It calls idle, if set, when there are no more events yet.
+// Damaged events are reported as one event.
 func (l *eventLog) follow(
 	ctx context.Context, after int64, take func(n int64, event []byte) error, idle func() error,
 ) error {
@@ -239,8 +240,8 @@ func (l *eventLog) follow(
 	}
 }
 
-// pastEvents returns the log of a run that has ended. Its number of events is unknown. IsKept
-// reports that a log must exist.
+// pastEvents returns the log of a run that has ended. Its number of events is unknown. IsKept means
+// that a log must exist.
 func pastEvents(path string, isKept bool) (*eventLog, error) {
 	l := &eventLog{path: path, count: -1}
 	info, err := os.Stat(path)
@@ -274,10 +275,10 @@ func (m *Manager) beginEvents(r *Record, w io.Writer) error {
 	return copyEvents(source, w, r.Spec.ParentTurn)
 }
 
-// errCopied ends a copy.
+// errCopied ends a copy of events.
 var errCopied = errors.New("all events were copied")
 
-// copyEvents writes the events of a log, nil for none, up to the end of a turn of the root.
+// copyEvents copies the events of source, if it is not nil, up to the end of a turn of the root.
 func copyEvents(source *os.File, target io.Writer, turn int) error {
 	count := int64(0)
 	each := func(take func(event []byte) error) error {
@@ -303,7 +304,7 @@ func copyEvents(source *os.File, target io.Writer, turn int) error {
 	_, failed := w.Write(encodeHead(count))
 	if err = errors.Join(err, failed); err == nil {
 		err = each(func(event []byte) error {
-			if n++; n > count { // it is just arriving
+			if n++; n > count { // an event that has just arrived
 				return errCopied
 			}
 			_, err := w.Write(encodeLine(n, event))
@@ -316,7 +317,7 @@ func copyEvents(source *os.File, target io.Writer, turn int) error {
 	return nil
 }
 
-// eachEvent calls take with each event of a log, nil for none, until take returns errCopied.
+// eachEvent calls take with each event of source, if it is not nil, until take returns errCopied.
 func eachEvent(source *os.File, take func(n int64, event []byte) error) error {
 	if source == nil {
 		return nil
@@ -335,8 +336,8 @@ func eachEvent(source *os.File, take func(n int64, event []byte) error) error {
 	return err
 }
 
-// renumber writes the events of a log, nil for none, with their numbers to a log with a head. It
-// returns the number of the last event, and the size of all lines.
+// renumber copies the events of source, if it is not nil, with their numbers to a log with a head.
+// It returns the number of the last event, and the size of all lines.
 func renumber(source *os.File, target io.Writer) (last, size int64, err error) {
 	err = eachEvent(source, func(n int64, _ []byte) error { last = n; return nil })
 	w := bufio.NewWriter(target)

@@ -16,7 +16,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// TestNoWatcherLosesAnEvent lets watchers arrive at all times, each after a different event.
+// TestNoWatcherLosesAnEvent checks that watchers receive all later events, regardless of when they
+// arrive and where they start.
 func TestNoWatcherLosesAnEvent(t *testing.T) {
 	const events, watchers = 300, 40
 	log, err := openEvents(filepath.Join(t.TempDir(), "events.jsonl"))
@@ -86,7 +87,7 @@ func TestALogGoesOnBehindACrash(t *testing.T) {
 	}
 }
 
-// writeLog writes a log with some events, and returns its lines.
+// writeLog writes a log with the given number of events, and returns its lines.
 func writeLog(tb testing.TB, path string, events int) [][]byte {
 	tb.Helper()
 	log, err := openEvents(path)
@@ -109,7 +110,7 @@ func writeLog(tb testing.TB, path string, events int) [][]byte {
 	return lines[:len(lines)-1]
 }
 
-// readLog returns the texts of all events in a log by number.
+// readLog returns the texts of all events in a log, by number.
 func readLog(t *testing.T, path string, isKept bool) map[int64]string {
 	t.Helper()
 	log, err := pastEvents(path, isKept)
@@ -132,8 +133,8 @@ func readLog(t *testing.T, path string, isKept bool) map[int64]string {
 	return all
 }
 
-// TestADamagedLogKeepsItsNumbers damages a log in several ways. Whole events keep their numbers,
-// and others are reported as damaged. The log continues after them.
+// TestADamagedLogKeepsItsNumbers damages a log in several ways. It checks that intact events keep
+// their numbers, that others are reported as damaged, and that the log can continue.
 func TestADamagedLogKeepsItsNumbers(t *testing.T) {
 	dir := t.TempDir()
 	lines := writeLog(t, filepath.Join(dir, "whole"), 10)
@@ -151,7 +152,7 @@ func TestADamagedLogKeepsItsNumbers(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines   [][]byte
 		missing []int64
-		marks   int // events that replace damaged ones
+		marks   int // number of events that replace damaged ones
 	}{
 		"an event":               {flipped(5, 30), []int64{5}, 1},
 		"a checksum":             {flipped(5, 10), []int64{5}, 1},
@@ -220,8 +221,8 @@ func TestADamagedLogKeepsItsNumbers(t *testing.T) {
 	}
 }
 
-// FuzzScanEvents checks that, whatever a log contains, events come in order, and only with their
-// checksums.
+// FuzzScanEvents checks that, whatever a log contains, only events with a correct checksum are
+// found, and in order.
 func FuzzScanEvents(f *testing.F) {
 	lines := writeLog(f, filepath.Join(f.TempDir(), "log"), 3)
 	f.Add(bytes.Join(lines, nil))

@@ -23,16 +23,16 @@ import (
 
 // Options configure a Manager.
 type Options struct {
-	Engine   *rlm.Engine // with a Store
+	Engine   *rlm.Engine // must have a Store
 	Profiles []Profile
 	DB       *sql.DB
 	Keys     *access.Keys
 	Meter    *access.Meter
-	// Contents hold the contexts and events of runs. Dir is their folder, the data folder.
+	// Contents store the contexts and events of runs. Dir is their folder, the data folder.
 	Contents *contents.Contents
 	Dir      string
-	// AtOnce is the maximum number of concurrent runs, and Queue of waiting ones. The same numbers
-	// apply separately to direct answers.
+	// AtOnce is the maximum number of concurrent runs, and Queue that of waiting runs. The same
+	// numbers apply separately to direct answers.
 	AtOnce, Queue int
 	// Inputs configure how contexts are read; MaxContext bounds one context, in bytes.
 	Inputs     inputs.Options
@@ -40,7 +40,8 @@ type Options struct {
 	Log        *slog.Logger
 	// Charged, if set, is called with each charge.
 	Charged func(profile string, s ledger.Spending)
-	// Ended, if set, is called with the status of each run that ends, before a client can see the end.
+	// Ended, if set, is called with the status of each run that ends, before a client can notice
+	// the end.
 	Ended func(profile, status string, elapsed time.Duration)
 }
 
@@ -53,10 +54,10 @@ type Manager struct {
 	runs, directs *lane
 
 	mu     sync.Mutex
-	closed error // the reason why no run may begin, nil while runs may
+	closed error // the reason why no run may begin; nil while runs may begin
 	lives  map[string]*live
-	unkept []unkept // ends of runs, until the database records them
-	unpaid []unpaid // costs of direct answers, likewise
+	unkept []unkept // ends of runs that the database could not record yet
+	unpaid []unpaid // costs of direct answers that the database could not record yet
 	work   sync.WaitGroup
 	words  records.Beginnings // runs with an Idempotency-Key
 
@@ -68,22 +69,22 @@ type Manager struct {
 
 // live is an active run.
 type live struct {
-	record Record // as it was at the beginning
+	record Record // at the beginning
 	events *eventLog
-	usd    float64 // its budget, 0 for the profile's
+	usd    float64 // its budget; 0 means the profile's
 	hold   *access.Hold
 	ctx    context.Context //nolint:containedctx // ends with Cancel, and with the server
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 }
 
-// The reasons for ending a run from outside.
+// These are the reasons for which the manager ends a run.
 var (
 	errCanceled = errors.New("the client has canceled it")
 	errDrained  = errors.New("the server stops")
 )
 
-// New returns a manager. Recover starts the runs that an earlier process left.
+// New returns a manager. Recover starts the runs that an earlier process left unfinished.
 func New(o Options) *Manager {
 	m := &Manager{
 		Options: o, db: o.DB, profiles: map[string]*Profile{}, lives: map[string]*live{},
@@ -141,8 +142,8 @@ func (m *Manager) Start(ctx context.Context, k access.Key, r Request) (Record, e
 	return record, err
 }
 
-// admit begins to drive a run, which an earlier process may have left. It first calls prepare,
-// which makes what the run needs.
+// admit begins to drive a run; if isLeft is set, an earlier process left it unfinished. It first
+// calls prepare, which creates the data of the run.
 func (m *Manager) admit(
 	ctx context.Context, k access.Key, record Record, isLeft bool, prepare func() error,
 ) error {
@@ -161,7 +162,7 @@ func (m *Manager) admit(
 		return err
 	}
 	usd := hold.USD
-	if usd != wants { // the rest of the key's budget
+	if usd != wants { // only the rest of the key's budget is available
 		usd += m.kept(ctx, &record)
 	}
 
@@ -176,7 +177,7 @@ func (m *Manager) admit(
 	return nil
 }
 
-// open makes a live run.
+// open makes and registers a live run.
 func (m *Manager) open(record Record, usd float64, prepare func() error) (l *live, err error) {
 	if err := prepare(); err != nil {
 		return nil, err
@@ -204,7 +205,7 @@ func (m *Manager) live(id string) *live {
 	return m.lives[id]
 }
 
-// Cancel ends a run of a tenant. An ended run stays unchanged.
+// Cancel ends a run of a tenant. It does not change a run that has already ended.
 func (m *Manager) Cancel(ctx context.Context, tenant, id string) error {
 	r, err := m.Get(ctx, tenant, id)
 	if err != nil {
@@ -227,8 +228,9 @@ func (m *Manager) Cancel(ctx context.Context, tenant, id string) error {
 	}
 }
 
-// Abandon cancels a run of a tenant whose last client has gone away. Another request with its
-// Idempotency-Key begins a new run: a client whose connection broke sends it again.
+// Abandon cancels a run of a tenant whose last client has gone away. Another request with the same
+// Idempotency-Key then begins a new run, because a client whose connection broke sends its request
+// again.
 func (m *Manager) Abandon(ctx context.Context, tenant, id string) error {
 	_, err := m.db.ExecContext(ctx, `DELETE FROM idempotency WHERE tenant = ? AND run = ?`, tenant, id)
 	return errors.Join(err, m.Cancel(ctx, tenant, id))
@@ -250,8 +252,9 @@ func (m *Manager) Wait(ctx context.Context, tenant, id string) (Record, error) {
 	return m.Get(ctx, tenant, id)
 }
 
-// Follow calls take with the number and the JSON of each event of a tenant's run after a number,
-// until the run ends. It calls idle whenever there are no more events yet.
+// Follow calls take with the number and the JSON of each event of a tenant's run that follows the
+// event with the given number, until the run ends. It calls idle whenever there are no more events
+// yet.
 func (m *Manager) Follow(
 	ctx context.Context, tenant, id string, after int64,
 	take func(n int64, event []byte) error, idle func() error,
@@ -274,8 +277,8 @@ func (m *Manager) Follow(
 	return events.follow(ctx, after, take, idle)
 }
 
-// Drain lets no more runs begin, waits for active ones, and interrupts those that have not ended
-// when the context does. Recover continues them in the next process.
+// Drain refuses new runs, waits for active ones, and interrupts those that are still active when
+// the context ends. Recover continues them in the next process.
 func (m *Manager) Drain(ctx context.Context) {
 	m.mu.Lock()
 	m.closed = errDrained

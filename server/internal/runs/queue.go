@@ -12,20 +12,20 @@ import (
 	"github.com/rlmhq/rlm/server/internal/shares"
 )
 
-// lane is where work runs, and where it waits for its turn. Runs and MCP snippets share one lane,
-// direct answers have another: a short answer never waits for a run.
+// lane contains places for running work, and a queue of waiting work. Runs and MCP snippets share
+// one lane. Direct answers have a separate one, so that a short answer never waits for a run.
 type lane struct {
 	what    string // the kind of work, for display
 	places  int
-	queue   *fairqueue.Queue // holds the work that its tenant lets go first
+	queue   *fairqueue.Queue // the work that is next in its tenant's line
 	waiting *shares.Pool
 
-	// Guarded by the manager.
+	// The following fields are guarded by the manager.
 	running int
 	tenants map[string]*lineOfTenant
 }
 
-// lineOfTenant lets no more work of a tenant run than the tenant has places.
+// lineOfTenant limits the running work of a tenant to the tenant's places.
 type lineOfTenant struct {
 	queue   *fairqueue.Queue
 	tickets int
@@ -38,19 +38,20 @@ func newLane(what string, places, queue int) *lane {
 	}
 }
 
-// ticket is a tenant's right to run when its turn comes.
+// ticket is a tenant's right to run work when it is the work's turn.
 type ticket struct {
 	manager *Manager
 	lane    *lane
 	tenant  string
 	own     *lineOfTenant
 
-	// Guarded by the manager.
+	// The following fields are guarded by the manager.
 	isQueued, isRunning, isOver bool
 }
 
-// enlist gives a tenant a ticket, or refuses immediately if the queue is full, or full for this
-// tenant. Work that an earlier process left is never refused. Leave ends a ticket.
+// enlist gives a tenant a ticket, or refuses immediately if the queue has no room, or none for this
+// tenant. Work that an earlier process left unfinished is never refused. Call leave to end the
+// ticket.
 func (m *Manager) enlist(l *lane, tenant string, isLeft bool) (*ticket, error) {
 	t := &ticket{manager: m, lane: l, tenant: tenant}
 
@@ -81,18 +82,19 @@ func (t *ticket) join() {
 	t.own.tickets++
 }
 
-// leaveLine is the reverse of join. The caller holds mu.
+// leaveLine reverses join. The caller holds mu.
 func (t *ticket) leaveLine() {
 	if t.own.tickets--; t.own.tickets == 0 {
 		delete(t.lane.tenants, t.tenant)
 	}
 }
 
-// begin takes a place, or else room in the queue. The caller holds mu.
+// begin takes a place or, if none is free, room in the queue. It reports whether there was either.
+// The caller holds mu.
 func (t *ticket) begin(isLeft bool) bool {
 	l := t.lane
 	now, cancel := context.WithCancel(context.Background())
-	cancel() // so that nothing waits
+	cancel() // so that takePlace does not wait
 	if t.takePlace(now) == nil {
 		t.isRunning = true
 		l.running++
@@ -110,7 +112,7 @@ func (t *ticket) begin(isLeft bool) bool {
 	return t.isQueued
 }
 
-// enter waits for the turn. Tenants take turns.
+// enter waits for the ticket's turn. Tenants take turns.
 func (t *ticket) enter(ctx context.Context) error {
 	if t.isRunning { // only the holder of the ticket changes it
 		return nil

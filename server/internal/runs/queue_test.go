@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// wait waits for the turn of a ticket, and reports it on a channel.
+// wait waits for the turn of a ticket in the background, and reports it on the channel came.
 func (t *ticket) wait(tb testing.TB, came chan<- string) {
 	tb.Helper()
 	go func() {
@@ -46,8 +46,8 @@ func running(all []*ticket) (n int) {
 	return n
 }
 
-// TestATenantThatFillsTheQueueLeavesPlaces checks that another tenant's work begins immediately, as
-// do direct answers. A third tenant finds room in the queue.
+// TestATenantThatFillsTheQueueLeavesPlaces checks that another tenant's work and direct answers
+// begin immediately, and that a third tenant finds room in the queue.
 func TestATenantThatFillsTheQueueLeavesPlaces(t *testing.T) {
 	m := New(Options{AtOnce: 4, Queue: 16})
 	greedy := fill(t, m, m.runs, "greedy")
@@ -70,7 +70,7 @@ func TestATenantThatFillsTheQueueLeavesPlaces(t *testing.T) {
 	}
 }
 
-// TestOneTenantAloneHasAll: without keys, there is only one tenant, which may use all places.
+// TestOneTenantAloneHasAll checks that, without keys, the only tenant may use all places.
 func TestOneTenantAloneHasAll(t *testing.T) {
 	m := New(Options{AtOnce: 4, Queue: 16})
 	if all := fill(t, m, m.runs, access.Local.Tenant); len(all) != 20 || running(all) != 4 {
@@ -97,7 +97,7 @@ func TestTicketsComeInTurns(t *testing.T) {
 		first := map[string]int{}
 		for _, one := range []*ticket{greedy[0], modest[0], greedy[1], greedy[2]} {
 			one.leave()
-			one.leave() // has no effect
+			one.leave() // a second call has no effect
 			synctest.Wait()
 			first[<-came]++
 		}
@@ -123,7 +123,7 @@ func TestTicketsComeInTurns(t *testing.T) {
 	})
 }
 
-// TestATicketThatGivesUpLeavesNothing uses a client that leaves before its turn.
+// TestATicketThatGivesUpLeavesNothing checks a client that leaves before its turn.
 func TestATicketThatGivesUpLeavesNothing(t *testing.T) {
 	m := New(Options{AtOnce: 1, Queue: 2})
 	first := fill(t, m, m.runs, "a")

@@ -15,11 +15,11 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// Statuses of runs besides those of package ledger.
+// Statuses of runs, in addition to those of package ledger.
 const (
 	StatusQueued      = "queued"
 	StatusRunning     = "running"
-	StatusInterrupted = "interrupted" // the server ended first
+	StatusInterrupted = "interrupted" // the server ended before the run
 )
 
 // Spec describes a requested run.
@@ -28,15 +28,15 @@ type Spec struct {
 	Question string          `json:"question"`
 	System   string          `json:"system,omitempty"`
 	Schema   json.RawMessage `json:"schema,omitempty"`
-	// Contexts are the names of its contexts; their contents are in the run's folder.
+	// Contexts are the names of the contexts, whose contents are in the run's folder.
 	Contexts []string `json:"contexts,omitempty"`
 	// Budget limits the run in addition to its profile.
 	Budget ledger.Budget `json:"budget"`
-	// MaxTurns bounds the turns of the root, 0 for the profile's bound.
+	// MaxTurns bounds the turns of the root; 0 means the profile's bound.
 	MaxTurns int `json:"max_turns,omitempty"`
-	// Loop answers with the loop even if the contexts are small.
+	// Loop makes the loop answer even if the contexts are small.
 	Loop bool `json:"loop,omitempty"`
-	// Parent is the run whose turns a fork shares, up to ParentTurn. They cost ParentUSD.
+	// Parent is the run whose turns a fork shares, up to ParentTurn. Those turns cost ParentUSD.
 	Parent     string  `json:"parent,omitempty"`
 	ParentTurn int     `json:"parent_turn,omitempty"`
 	ParentUSD  float64 `json:"parent_usd,omitempty"`
@@ -48,7 +48,7 @@ type Record struct {
 	Tenant string
 	Key    string
 	Spec   Spec
-	// Background runs continue without a client, and after a restart of the server.
+	// Background means that the run continues without a client, and after a restart of the server.
 	Background bool
 	Status     string
 	Reason     string
@@ -56,7 +56,7 @@ type Record struct {
 	Charged    ledger.Spending
 	Created    time.Time
 	Ended      time.Time
-	size       int // size of the texts in the database, in bytes
+	size       int // size of the strings in the database, in bytes
 }
 
 // IsOver reports whether the run has ended, either for good or until a decision.
@@ -110,7 +110,7 @@ func (m *Manager) setStatus(ctx context.Context, id, status, reason string) erro
 	return err
 }
 
-// finish records how a run ended, and its cost since the last charge.
+// finish records how a run ended, and charges its cost since the last charge.
 func (m *Manager) finish(ctx context.Context, r *Record, spent ledger.Spending) error {
 	outcome, err := json.Marshal(r.Outcome)
 	if err != nil {
@@ -146,16 +146,16 @@ func (m *Manager) Get(ctx context.Context, tenant, id string) (Record, error) {
 type Filter struct {
 	Status, Text string
 	Since        time.Time
-	// After is the ID of the last run that the caller already knows.
+	// After is the ID of the last run of the previous page.
 	After string
 	Limit int
 }
 
-// maxPage bounds the texts of the runs that List returns, in bytes. It always returns at least one
-// run.
+// maxPage bounds the strings in the runs that List returns, in bytes. List always returns at least
+// one run.
 const maxPage = 16 << 20
 
-// List returns runs of a tenant, latest first. More reports that others follow.
+// List returns runs of a tenant, latest first. More means that there are further runs.
 func (m *Manager) List(ctx context.Context, tenant string, f Filter) (all []Record, more bool, err error) {
 	where, args := []string{"tenant = ?"}, []any{tenant}
 	add := func(condition string, values ...any) {

@@ -26,8 +26,8 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	return m.remove(ctx, id)
 }
 
-// remove deletes the record of a run last, so that a failed removal can be repeated. Its cost
-// stays in the spending of its key.
+// remove deletes a run's data, and its record last, so that a failed removal can be repeated. The
+// cost of the run stays in the spending of its key.
 func (m *Manager) remove(ctx context.Context, id string) error {
 	if err := m.removeRunLog(ctx, id); err != nil {
 		return err
@@ -48,17 +48,17 @@ func (m *Manager) remove(ctx context.Context, id string) error {
 // removeRunLog deletes the log of a run.
 func (m *Manager) removeRunLog(ctx context.Context, id string) error {
 	err := m.Engine.RemoveRun(ctx, id)
-	if err != nil && !errors.Is(err, store.ErrNotFound) { // it may never have begun
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // the run may never have begun
 		return busy(err)
 	}
 	return nil
 }
 
-// expiredAtOnce is the number of runs that Expire reads at a time.
+// expiredAtOnce is the number of runs that Expire reads with one query.
 const expiredAtOnce = 100
 
-// Expire deletes the runs that ended before a time, and older direct answers and conversations. Runs that wait for a
-// decision stay.
+// Expire deletes the runs that ended before the given time, and the direct answers and
+// conversations that are older. Runs that wait for a decision stay.
 func (m *Manager) Expire(ctx context.Context, before time.Time) error {
 	for {
 		old, err := m.query(ctx, `ended > 0 AND ended < ? AND status NOT IN (?, ?, ?) LIMIT ?`,

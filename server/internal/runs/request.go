@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// Request requests a run.
+// Request describes a run to start.
 type Request struct {
 	Spec
 	// Contents are the run's contexts.
@@ -29,11 +29,12 @@ type Request struct {
 	// Idempotency is the client's Idempotency-Key. A second request with the same key repeats the
 	// first.
 	Idempotency string
-	// Digest distinguishes requests with one Idempotency-Key, if set: otherwise the request itself does.
+	// Digest, if set, distinguishes requests with the same Idempotency-Key. Otherwise, the digest
+	// of the request itself is used.
 	Digest []byte
 }
 
-// Content is a context: a text, or a copy of a content of the server.
+// Content is a context: a text, or a copy of one of the server's contents.
 type Content struct {
 	Name string
 	Text string
@@ -47,10 +48,10 @@ const (
 	MaxContents = 100
 	MaxSchema   = 1 << 20
 	maxName     = 255
-	MaxWord     = 255 // of an Idempotency-Key
+	MaxWord     = 255 // maximum size of an Idempotency-Key
 )
 
-// check refuses a request that no run could serve.
+// check refuses an invalid request.
 func (r *Request) check() error {
 	switch {
 	case strings.TrimSpace(r.Question) == "":
@@ -115,7 +116,8 @@ func CleanName(name string, i int) string {
 	return name
 }
 
-// digest distinguishes requests. It uses a file's name and size, because files never change.
+// digest returns a digest of the request, to distinguish it from others. It includes only the name
+// and size of a file, because files never change.
 func (r *Request) digest() ([]byte, error) {
 	if r.Digest != nil {
 		return r.Digest, nil
@@ -130,7 +132,8 @@ func (r *Request) digest() ([]byte, error) {
 	return sum.Sum(nil), nil
 }
 
-// repeated returns the run of an earlier request with the same Idempotency-Key, empty for none.
+// repeated returns the ID of the run that an earlier request with the same Idempotency-Key started,
+// or "" if there is none.
 func (m *Manager) repeated(ctx context.Context, tenant string, r *Request) (run string, err error) {
 	if r.Idempotency == "" {
 		return "", nil
@@ -196,7 +199,7 @@ func (m *Manager) writeAll(
 	return append(incoming, events), nil
 }
 
-// Write writes a context. If it is already a content, both share the file, so that the context
+// Write writes a context. A copy of an existing content shares its file, so that the context
 // survives when the client deletes the content. The error is for the client.
 func (c *Content) Write(ctx context.Context, all *contents.Contents, path string) (*contents.Incoming, error) {
 	if c.Path == "" {

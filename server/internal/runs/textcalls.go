@@ -16,14 +16,16 @@ type textCall struct {
 	Arguments string `json:"arguments"` // JSON
 }
 
-// textCalls reads replies with calls as text: their servers do not know the form of the model's calls.
+// textCalls reads calls that replies contain as text, because the model's server does not support
+// the model's format for calls.
 type textCalls struct {
 	// types maps a tool and a parameter to the type that the tool declares, or to "".
 	types map[string]map[string]string
 }
 
-// readTextCalls returns a reply with calls of tools as the value that the contract of functions asks
-// for. It is nil unless the whole reply means calls of these tools, with words before them at most.
+// readTextCalls converts a reply with calls of tools to a value that satisfies the contract of
+// functions. It returns nil unless the reply consists only of calls of these tools, with at most
+// some words before them.
 func readTextCalls(reply string, tools []json.RawMessage) json.RawMessage {
 	t := textCalls{map[string]map[string]string{}}
 	for _, tool := range tools {
@@ -33,7 +35,7 @@ func readTextCalls(reply string, tools []json.RawMessage) json.RawMessage {
 		return nil
 	}
 	text := strings.TrimSpace(reply)
-	if !texts.IsToolCall(text) { // some marks of calls are those of thoughts, too
+	if !texts.IsToolCall(text) { // some marks are used for both calls and thoughts
 		text = strings.TrimSpace(texts.DropThoughts(text))
 	}
 	calls, words := t.read(text)
@@ -50,7 +52,7 @@ func readTextCalls(reply string, tools []json.RawMessage) json.RawMessage {
 	return value
 }
 
-// learn notes the types of a tool's parameters.
+// learn records the types of a tool's parameters.
 func (t *textCalls) learn(tool json.RawMessage) {
 	var declared struct {
 		Name       string `json:"name"`
@@ -58,7 +60,7 @@ func (t *textCalls) learn(tool json.RawMessage) {
 			Properties map[string]json.RawMessage `json:"properties"`
 		} `json:"parameters"`
 	}
-	_ = json.Unmarshal(tool, &declared) // what cannot be read declares no types
+	_ = json.Unmarshal(tool, &declared) // a tool that cannot be decoded declares no types
 	t.types[declared.Name] = map[string]string{}
 	for name, schema := range declared.Parameters.Properties {
 		var property struct {
@@ -69,7 +71,7 @@ func (t *textCalls) learn(tool json.RawMessage) {
 	}
 }
 
-// read returns the calls of a reply, nil for none, and the words before them.
+// read returns the calls of a reply, or nil if there are none, and the words before them.
 func (t *textCalls) read(text string) (calls []textCall, words string) {
 	found := texts.FindToolCalls(text)
 	if found == nil {
@@ -84,36 +86,40 @@ func (t *textCalls) read(text string) (calls []textCall, words string) {
 }
 
 var (
-	// inMarks matches the beginning of a line that is quoted, indented, or an item of a list, a
-	// quotation mark and an element.
+	// inMarks matches text that ends with the beginning of a line that is quoted, indented or a
+	// list item, or with an opening quotation mark, bracket or tag.
 	inMarks = lazyregexp.New("(?:^|\n)(?: {0,3}>[^\n]*| {4,}| *\t[ \t]*| *(?:[-*+]|\\d+[.)])[ \t]+)$|" +
 		`[“‘«‹„<>(]\s*$`)
-	// reports and declines match a last line about what something says, and what not to call.
+	// reports matches a last line that quotes something, and declines a last line that says what
+	// not to call.
 	reports = lazyregexp.New(`(?i)\b(?:says?|said|saying|reads|wrote|written|contain(?:s|ed|ing)|quot(?:es?|ed)|` +
 		`examples?|injected)\b[^.!?\n]*\s*$`)
 	declines = lazyregexp.New(`(?i)(?:\bnot|n['’]t|\bnever) (?:call|run|obey|follow|execute)\b[^.!?\n]*\s*$`)
-	// intends matches a last line about what the model does next.
+	// intends matches a last line in which the model says what it does next.
 	intends = lazyregexp.New(`(?i)(?:\blet(?: me|['’]s)|\bI(?:['’]ll| will| need| should|['’]m going| am going))\b` +
 		`[^\n]*\s*$`)
 )
 
-// isQuoted reports whether a model only quotes the call after some words: a fence surrounds the
-// call, or the words say so. The text of a tool's result must not become a call.
+// isQuoted reports whether a model only quotes the call that follows words: because a fence
+// surrounds the call, or because the words say so. The quoted text of a tool's result must not
+// become a call.
 func isQuoted(words string) bool {
 	return strings.Contains(words, "```") || strings.Contains(words, "~~~") || inMarks.MatchString(words) ||
 		declines.MatchString(words) || reports.MatchString(words) && !intends.MatchString(words)
 }
 
-// maxTextNested bounds how deep calls stand in each other, maxTextCalls a reply with calls, in bytes.
+// maxTextNested bounds the nesting depth of calls, and maxTextCalls the size of a reply with calls,
+// in bytes.
 const (
 	maxTextNested = 4
 	maxTextCalls  = 4 << 20
 )
 
-// recipient matches the name of the tool in the mark of a call, as in OpenAI's open models.
+// recipient matches the name of the tool in the opening mark of a call, as OpenAI's open models
+// write it.
 var recipient = lazyregexp.New(`\bto=(?:functions\.)?([\w-]+)`)
 
-// readMarked reads calls between marks. Nothing may stand between them or behind them.
+// readMarked reads calls between marks. There must be no text between or after the calls.
 func (t *textCalls) readMarked(text string, found [][]int, depth int) (all []textCall) {
 	at := found[0][0]
 	for _, one := range found {
@@ -142,15 +148,15 @@ var (
 	// textHeader matches the name of the tool before the arguments of a call.
 	textHeader = lazyregexp.New(`^(?:(?:=|name=)"?([\w-]+)"?>|function<[｜|]tool[▁_]sep[｜|]>([\w-]+)\s*\n` +
 		`|(?:functions\.)?([A-Za-z_][\w-]*)(?::\d+)?(?:<\|\w+\|>|<[｜|]tool[▁_]sep[｜|]>|\[ARGS\]|\s*\n?✿ARGS✿:))`)
-	// textName matches a name directly before an object or before arguments in elements.
+	// textName matches a name directly before a JSON object or before arguments in tags.
 	textName = lazyregexp.New(`^([A-Za-z_][\w-]*)\s*(\{|<(?:longcat_)?arg_key>)`)
-	// textParameter matches an argument in an element.
+	// textParameter matches an argument in a tag.
 	textParameter = lazyregexp.New(`(?s)<(?:antml:|｜DSML｜)?parameter(?:=|\s+name=)"?([\w-]+)"?[^>]*>(.*?)` +
 		`</(?:antml:|｜DSML｜)?parameter>|<(?:longcat_)?arg_key>([\w-]+)</(?:longcat_)?arg_key>\s*` +
 		`<(?:longcat_)?arg_value>(.*?)</(?:longcat_)?arg_value>`)
 )
 
-// readInner reads what stands between the marks of a call, or of several.
+// readInner reads the text between the marks of one or several calls.
 func (t *textCalls) readInner(tool, text string, depth int) []textCall {
 	inner := texts.FindToolCalls(text)
 	if len(inner) > 0 && strings.TrimSpace(text[:inner[0][0]]) == "" {
@@ -172,7 +178,7 @@ func (t *textCalls) readInner(tool, text string, depth int) []textCall {
 	return t.call(tool, t.arguments(tool, rest))
 }
 
-// arguments returns the arguments behind the name of a tool, nil if they are not clear.
+// arguments returns the arguments after the name of a tool, or nil if they are unclear.
 func (t *textCalls) arguments(tool, text string) json.RawMessage {
 	list := textParameter.FindAllStringSubmatch(text, -1)
 	if list == nil {
@@ -207,7 +213,7 @@ func (t *textCalls) arguments(tool, text string) json.RawMessage {
 	return raw
 }
 
-// call returns a call, nil if there is no such tool or if the arguments are not an object.
+// call returns a call, or nil if there is no such tool or the arguments are not an object.
 func (t *textCalls) call(tool string, arguments json.RawMessage) []textCall {
 	tool = strings.TrimPrefix(tool, "functions.")
 	_, isKnown := t.types[tool]
@@ -226,7 +232,7 @@ func (t *textCalls) call(tool string, arguments json.RawMessage) []textCall {
 	return []textCall{{tool, compact.String()}}
 }
 
-// The members of calls in JSON.
+// These are the names of the members of calls in JSON.
 var (
 	listKeys     = []string{"tool_calls", "calls"}
 	nameKeys     = []string{"name", "tool_name", "tool", "function", "recipient_name", "action"}
@@ -234,7 +240,8 @@ var (
 	otherKeys    = []string{"id", "type", "index", "role"}
 )
 
-// readValue reads a call in JSON, or a list of calls. Without marks, a call needs arguments.
+// readValue reads a call in JSON, or a list of calls. If isBare is set, there are no marks, and a
+// call must have arguments.
 func (t *textCalls) readValue(raw json.RawMessage, isBare bool, depth int) (all []textCall) {
 	if depth > maxTextNested { // each level decodes the rest again
 		return nil
@@ -287,12 +294,13 @@ func (t *textCalls) readValue(raw json.RawMessage, isBare bool, depth int) (all 
 	return t.call(tool, arguments)
 }
 
-// isEmpty reports whether a member says nothing.
+// isEmpty reports whether the value of a member is empty.
 func isEmpty(value json.RawMessage) bool {
 	return slices.Contains([]string{"null", `""`, "[]"}, string(value))
 }
 
-// unfence returns the content of a text that is one fenced block, or the text.
+// unfence returns the content of a text that is a single fenced block, and any other text
+// unchanged.
 func unfence(text string) string {
 	text = strings.TrimSpace(text)
 	head, rest, isLines := strings.Cut(text, "\n")

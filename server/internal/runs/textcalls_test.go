@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestCallsInTextAreRead: the whole reply must have one meaning as calls of offered tools.
+// TestCallsInTextAreRead checks that only a reply that can be read unambiguously as calls of
+// offered tools yields calls.
 func TestCallsInTextAreRead(t *testing.T) {
 	tools := []json.RawMessage{
 		json.RawMessage(`{"name":"add","parameters":{"properties":{"a":{"type":"integer"},"s":{"type":"string"}}}}`),

@@ -6,12 +6,12 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// noMoney is the amount that free work sets aside: 0 would set the whole budget aside.
+// noMoney is the amount that free work sets aside, because 0 would set the whole budget aside.
 const noMoney = 1e-9
 
-// Work runs work that asks no model as a run of a key: it counts as an active run, waits for its
-// turn among the tenants, and the server waits for its end. The context of work ends when the
-// server stops. The error is for the client.
+// Work runs work that asks no model like a run of a key: it counts as an active run, waits for its
+// turn among the tenants, and delays the server's shutdown until it ends. The context of work ends
+// when the server stops waiting. The error is for the client.
 func (m *Manager) Work(ctx context.Context, k access.Key, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -1,3 +1,3 @@
-// Package served tests a server from outside: it attacks tiers through the API, and takes away
-// resources that the server needs.
+// Package served tests a server from outside: it attacks tier wasm through the API, and cuts off
+// Docker's daemon during a session.
 package served

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/standard"
 )
 
-// daemonGate stands between the server and Docker's daemon, and can be closed.
+// daemonGate is a proxy between the server and Docker's daemon that can be closed.
 type daemonGate struct {
 	path string
 
@@ -26,7 +26,7 @@ type daemonGate struct {
 	open []net.Conn
 }
 
-// newDaemonGate makes a gate.
+// newDaemonGate starts an open gate.
 func newDaemonGate(t *testing.T) *daemonGate {
 	t.Helper()
 	daemon := strings.TrimPrefix(os.Getenv("DOCKER_HOST"), "unix://")
@@ -70,7 +70,7 @@ func (g *daemonGate) pass(near net.Conn, daemon string) {
 	}
 }
 
-// set opens or closes the gate. Open connections break.
+// set opens or closes the gate, and breaks all open connections.
 func (g *daemonGate) set(isUp bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,9 +83,9 @@ func (g *daemonGate) set(isUp bool) {
 	}
 }
 
-// TestADaemonThatIsGoneEndsNoOtherSession stops Docker's daemon, as the server sees it, during a
-// session. The session gets an error with a reason, and others continue. When the daemon is back,
-// the session continues, too, and reports its loss.
+// TestADaemonThatIsGoneEndsNoOtherSession makes Docker's daemon unreachable during a session. It
+// checks that the session gets an error with a reason, and that others continue. When the daemon is
+// back, the session must continue, too, and report its loss.
 func TestADaemonThatIsGoneEndsNoOtherSession(t *testing.T) {
 	skip.Short(t, "it starts containers")
 	gate := newDaemonGate(t)
@@ -122,7 +122,7 @@ func (s *served) open(key, tier string) *apiBox {
 	return box
 }
 
-// exec runs a snippet, requires a status and a text, and returns the answer.
+// exec runs a snippet and returns the answer, which must have the status and contain text.
 func (b *apiBox) exec(source string, status int, text string) string {
 	b.t.Helper()
 	got, err := b.request(b.t.Context(), http.MethodPost, b.path+"/exec", object{"source": source})

@@ -15,13 +15,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestEscapeThroughTheAPI attacks tier wasm as a client of a server whose sandboxes live in
-// workers. Each case opens sessions over HTTP and runs its snippets there. Cases that call
-// functions of their host use a WebSocket. The verdicts are those of the tier without a server.
+// TestEscapeThroughTheAPI attacks tier wasm as a client of a server whose sandboxes are in workers.
+// Each case opens sessions over HTTP and runs its snippets there. Cases that call functions of
+// their host use a WebSocket. The verdicts must be the same as without a server.
 //
 // It leaves out the class contexts, because a client cannot name files of the server. In classes
 // whose attacks continue until a limit ends them, it runs every fifth case; the tier's own test
-// runs all of them.
+// runs all cases.
 func TestEscapeThroughTheAPI(t *testing.T) {
 	skip.Short(t, "it runs hundreds of attacks")
 	skip.UnderRace(t)
@@ -55,7 +55,7 @@ func TestEscapeThroughTheAPI(t *testing.T) {
 	}
 }
 
-// inWorkers returns the options of an engine whose tier wasm lives in workers, as in rlm serve.
+// inWorkers returns the options of an engine whose tier wasm runs in workers, as in rlm serve.
 func inWorkers(t *testing.T) rlm.Options {
 	t.Helper()
 	skip.WithoutJail(t)

@@ -22,19 +22,19 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// apiTier is tier wasm as clients of a server see it.
+// apiTier is tier wasm, used through the API of a server.
 type apiTier struct {
 	tiers.Tier
 	*served
-	socket bool     // sessions are those of WebSockets, and may have functions
-	keys   []string // keys of tenants, who take turns: two sandboxes of one case have different keys
+	socket bool     // use sessions over WebSockets, which may have functions
+	keys   []string // keys of tenants, used in turn: two sandboxes of a case have different keys
 	turn   atomic.Int64
 }
 
 // Warm implements [tiers.Tier].
 func (a *apiTier) Warm(ctx context.Context) error { return a.Settle(ctx) }
 
-// Settle makes sure that each tenant has its worker: a case may have ended it.
+// Settle makes sure that each tenant has a worker, because a case may have ended it.
 func (a *apiTier) Settle(ctx context.Context) error {
 	for range a.keys {
 		box, err := a.Open(ctx, tiers.Config{})
@@ -84,7 +84,7 @@ type apiBox struct {
 	key, path string
 }
 
-// open opens it.
+// open opens the session.
 func (b *apiBox) open(ctx context.Context, settings object) error {
 	got, err := b.request(ctx, http.MethodPost, "/v1/sessions", settings)
 	if err != nil {
@@ -101,7 +101,7 @@ func (b *apiBox) open(ctx context.Context, settings object) error {
 	return nil
 }
 
-// request sends a request on its own connection, so that none remains.
+// request sends a request on a new connection, so that no connection remains open.
 func (b *apiBox) request(ctx context.Context, method, path string, body any) (answer, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -137,7 +137,7 @@ func (b *apiBox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
 		case got.status != http.StatusConflict || !strings.Contains(got.body, `"in_use"`):
 			return tiers.Result{}, broken(errors.New(got.body))
 		}
-		time.Sleep(time.Millisecond) // the server cleans up after an earlier client
+		time.Sleep(time.Millisecond) // the server is still cleaning up after an earlier client
 	}
 }
 
@@ -145,7 +145,7 @@ func broken(err error) error {
 	return &tiers.BrokenError{Tier: rlm.TierWasm, Effects: tiers.EffectsUnknown, Err: err}
 }
 
-// resultOf reads a result in the server's description.
+// resultOf decodes a result from the server's JSON.
 func resultOf(data []byte) (out tiers.Result, err error) {
 	var r results.Result
 	if err := json.Unmarshal(data, &r); err != nil {

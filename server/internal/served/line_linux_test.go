@@ -26,7 +26,7 @@ type lineBox struct {
 	waiting map[int]chan lineMessage
 }
 
-// lineMessage is a message of the server.
+// lineMessage is a message from the server.
 type lineMessage struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`
@@ -112,7 +112,7 @@ func (b *lineBox) read(end func()) {
 	}
 }
 
-// answer lets the host answer a call.
+// answer passes a call to the host and sends its answer.
 func (b *lineBox) answer(ctx context.Context, m *lineMessage) {
 	call := tiers.Call{Function: m.Params.Function, Named: map[string]tiers.Value{}}
 	call.Args = append(call.Args, m.Params.Args...)
@@ -148,7 +148,7 @@ func (b *lineBox) call(ctx context.Context, method string, params object) (json.
 	}
 
 	stop := context.AfterFunc(ctx, func() {
-		_ = b.write(object{"jsonrpc": "2.0", "method": "$/cancel", "params": object{"id": id}}) // it may have ended
+		_ = b.write(object{"jsonrpc": "2.0", "method": "$/cancel", "params": object{"id": id}}) // or over
 	})
 	defer stop()
 	select {
@@ -178,7 +178,7 @@ func (b *lineBox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	return resultOf(got)
 }
 
-// Close implements [tiers.Sandbox]: the session ends with its connection.
+// Close implements [tiers.Sandbox]. It closes the connection, with which the session ends.
 func (b *lineBox) Close() error {
 	err := b.conn.Close(websocket.StatusNormalClosure, "")
 	<-b.ended.Done()

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 type object = map[string]any
 
-// answer is a response that was read.
+// answer is a response whose body has been read.
 type answer struct {
 	status int
 	body   string
@@ -41,7 +41,7 @@ type served struct {
 	keys    *access.Keys
 }
 
-// start starts a server that needs keys, with options of its engine.
+// start starts a server that requires keys, with options for its engine.
 func start(t *testing.T, options rlm.Options) *served {
 	t.Helper()
 	dir := t.TempDir()

@@ -23,11 +23,11 @@ import (
 	"github.com/rlmhq/rlm/server/internal/runs"
 )
 
-// Request requests a session. Contents are its contexts; its Spec has none.
+// Request describes a session to create. Contents are its contexts; Spec contains none.
 type Request struct {
 	Spec
-	// Name lets later requests find the session. A second request for the name returns the
-	// existing session.
+	// Name is a name by which later requests can find the session. A second request for the name
+	// returns the existing session.
 	Name     string
 	Contents []Content
 	// Idempotency is the client's Idempotency-Key. A second request with the same key repeats the
@@ -35,19 +35,20 @@ type Request struct {
 	Idempotency string
 }
 
-// Content is a context: a text, the JSON of a value, or a copy of a content of the server.
+// Content is a context: a text, the JSON of a value, or a copy of one of the server's contents.
 type Content struct {
 	runs.Content
 	Variable string
 	IsValue  bool
 }
 
-// maxValue is the maximum size of a value as a context, in bytes: it is in memory.
+// maxValue is the maximum size, in bytes, of a context that is a value, because it is kept in
+// memory.
 const maxValue = 8 << 20
 
 var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// check refuses a request that no session could serve.
+// check refuses an invalid request.
 func (r *Request) check() error {
 	if r.Name != "" && !validName.MatchString(r.Name) {
 		return problem.Bad("name", "%.120q cannot name a session: use up to 100 letters, digits, dots, "+
@@ -62,7 +63,7 @@ func (r *Request) check() error {
 	return checkContents(r.Contents, 0)
 }
 
-// checkContents refuses invalid contents; before is the number of existing ones.
+// checkContents refuses invalid contents; before is the number of existing contexts.
 func checkContents(list []Content, before int) error {
 	if before+len(list) > runs.MaxContents {
 		return problem.Bad("contexts", "there are %d contexts, more than %d", before+len(list), runs.MaxContents)
@@ -79,7 +80,7 @@ func checkContents(list []Content, before int) error {
 	return nil
 }
 
-// digest distinguishes requests.
+// digest returns a digest of the request, to distinguish it from other requests.
 func (r *Request) digest() ([]byte, error) {
 	sum := sha256.New()
 	if err := json.NewEncoder(sum).Encode(r.Spec); err != nil {
@@ -94,7 +95,7 @@ func (r *Request) digest() ([]byte, error) {
 }
 
 // Create opens a session for a key, or returns the one that an earlier request made. The notes
-// describe contexts that snippets see in a changed form. The error is for the client.
+// describe contexts that were changed for snippets. The error is for the client.
 func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record, notes []string, err error) {
 	if err := r.check(); err != nil {
 		return Record{}, nil, err
@@ -152,8 +153,8 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 	return record, notes, m.asProblem(ctx, err)
 }
 
-// enter waits until no other request makes a session of the same name, or with the same
-// Idempotency-Key. Call leave when the session is made.
+// enter waits until no other request is creating a session with the same name or Idempotency-Key.
+// Call leave when the session is recorded.
 func (m *Manager) enter(ctx context.Context, tenant, name, word string) (leave func(), err error) {
 	leaveWord, err := m.words.Enter(ctx, tenant, word)
 	if err != nil {
@@ -167,11 +168,11 @@ func (m *Manager) enter(ctx context.Context, tenant, name, word string) (leave f
 	return func() { leaveName(); leaveWord() }, nil
 }
 
-// idPrefix begins the ID of each session.
+// idPrefix is the beginning of each session's ID.
 const idPrefix = "sess_"
 
-// newRecord returns the record of a new session. The record counts as unsaved, so the first
-// snippet need not mark it.
+// newRecord returns the record of a new session. The record is marked as unsaved, so that the first
+// snippet need not do this.
 func (m *Manager) newRecord(k access.Key, name string, spec Spec) Record {
 	now := time.Now().UTC()
 	r := Record{
@@ -182,7 +183,7 @@ func (m *Manager) newRecord(k access.Key, name string, spec Spec) Record {
 	return r
 }
 
-// repeated returns the session that an earlier request made, with an empty ID for none.
+// repeated returns the session that an earlier request made. Its ID is empty if there is none.
 func (m *Manager) repeated(
 	ctx context.Context, tenant string, r *Request, digest []byte, isDefault bool,
 ) (known Record, err error) {
@@ -209,7 +210,7 @@ func (m *Manager) repeated(
 	return known, err
 }
 
-// isPlain reports whether a spec requests nothing special.
+// isPlain reports whether a spec requests nothing except a profile.
 func (s *Spec) isPlain() bool {
 	plain := Spec{Profile: s.Profile}
 	a, err := json.Marshal(s)
@@ -217,8 +218,8 @@ func (s *Spec) isPlain() bool {
 	return err == nil && failed == nil && bytes.Equal(a, b)
 }
 
-// adopt gives a new session its place, and calls begin, which opens it and inserts its record.
-// After an error, the session does not exist.
+// adopt registers a new session, and calls begin, which opens it and inserts its record. After an
+// error, the session does not exist.
 func (m *Manager) adopt(
 	ctx context.Context, k access.Key, record Record, begin func(context.Context, *live) error,
 ) (err error) {
@@ -290,7 +291,7 @@ func (m *Manager) unreserve(key, tenant string) {
 	m.total--
 }
 
-// insert adds the record of a session with its contexts, and the keys that identify its request.
+// insert adds the record of a session with its contexts, and the Idempotency-Key of its request.
 func (m *Manager) insert(
 	ctx context.Context, k access.Key, r *Record, incoming []*contents.Incoming, word string,
 ) error {
@@ -311,7 +312,7 @@ func (m *Manager) insert(
 	return err
 }
 
-// sizeOf returns the size of all contents.
+// sizeOf returns the total size of the contents.
 func sizeOf(incoming []*contents.Incoming) (bytes int64) {
 	for _, d := range incoming {
 		bytes += d.Bytes
@@ -338,14 +339,14 @@ func (m *Manager) writeContents(
 }
 
 // openContexts returns the contexts of a session, starting at the given number. Close their files
-// once they are open.
+// once the engine has opened the contexts.
 func (m *Manager) openContexts(
 	ctx context.Context, r *Record, from int,
 ) (all []rlm.Context, closeFiles func(), err error) {
 	var opened []*contents.Content
 	closeFiles = func() {
 		for _, c := range opened {
-			_ = c.Close() // was only read
+			_ = c.Close() // the file was only read
 		}
 	}
 	for i := from; i < len(r.Spec.Contexts); i++ {
@@ -397,7 +398,7 @@ func (m *Manager) openSession(ctx context.Context, r *Record, functions []rlm.Fu
 	cfg.Contexts = contexts
 
 	session, err := m.Engine.Open(ctx, cfg)
-	if damaged := asDamagedSession(err, r); damaged != nil { // a context, found damaged at its end
+	if damaged := asDamagedSession(err, r); damaged != nil { // a context whose digest is wrong
 		return nil, damaged
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, rlm.ErrBusy) && !errors.Is(err, rlm.ErrClosed) {

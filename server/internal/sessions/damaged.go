@@ -24,8 +24,8 @@ func newLoss(reason string) *tiers.Loss {
 	return &tiers.Loss{Snippets: []int{}, Reason: reason}
 }
 
-// restoreState loads the last saved variables into a new session. Lost is any loss that no result
-// has reported yet, including the loss of these variables.
+// restoreState loads the last saved variables into a new session. Lost is the loss that no result
+// has reported yet, including that of these variables, if any.
 func (m *Manager) restoreState(
 	ctx context.Context, session *rlm.Session, r *Record,
 ) (lost *tiers.Loss, err error) {
@@ -36,7 +36,7 @@ func (m *Manager) restoreState(
 	case err == nil:
 		return r.Standing.Lost, nil
 	case isDamaged && !damaged.IsThere() && r.Standing.Bytes == 0:
-		return r.Standing.Lost, nil // it was never saved
+		return r.Standing.Lost, nil // the session was never saved
 	case isDamaged && !damaged.IsThere():
 		m.Log.Error("the saved variables of a session are missing", "session", r.ID)
 		return results.JoinLosses(r.Standing.Lost, newLoss("The saved variables of the session are missing on the "+
@@ -50,7 +50,7 @@ func (m *Manager) restoreState(
 		"%v: %sbegin again without them: POST /v1/sessions/%s/reset", reasonOf(err), m.adviseSnapshot(ctx, r.ID), r.ID)
 }
 
-// reasonOf returns why a state cannot be read.
+// reasonOf returns the reason why a state cannot be read.
 func reasonOf(err error) string {
 	var damaged *contents.DamageError
 	if errors.As(err, &damaged) {
@@ -68,7 +68,7 @@ func (m *Manager) adviseSnapshot(ctx context.Context, id string) string {
 	return fmt.Sprintf("restore a snapshot: POST /v1/sessions/%s/snapshots/%s/restore, or ", id, all[len(all)-1].ID)
 }
 
-// restore loads the variables in a content into a new session.
+// restore loads the variables from a content into a new session.
 func (m *Manager) restore(ctx context.Context, session *rlm.Session, path string) error {
 	content, err := m.Contents.Read(ctx, path)
 	if err != nil {
@@ -77,15 +77,15 @@ func (m *Manager) restore(ctx context.Context, session *rlm.Session, path string
 	defer content.Close()
 	_, err = session.Restore(ctx, content)
 	if err != nil && !isOurs(err) {
-		if _, damaged := io.Copy(io.Discard, content); damaged != nil { // the rest, up to the digest
+		if _, damaged := io.Copy(io.Discard, content); damaged != nil { // up to the digest
 			return damaged
 		}
 	}
 	return err
 }
 
-// startOver opens a new session without the last saved state, and lets load fill it. It replaces
-// the open session, if any. The error is for the client.
+// startOver replaces the open session, if any, with a new one that load fills instead of the last
+// saved state. The error is for the client.
 func (m *Manager) startOver(
 	ctx context.Context, tenant, id string, load func(context.Context, *live, *rlm.Session) error,
 ) error {
@@ -141,7 +141,7 @@ func (m *Manager) replaceSession(
 	return m.listVariables(ctx, l)
 }
 
-// Reset restarts a session without its variables. Contexts and snapshots stay.
+// Reset restarts a session without its variables. The contexts and snapshots stay.
 func (m *Manager) Reset(ctx context.Context, tenant, id string) error {
 	return m.startOver(ctx, tenant, id, func(ctx context.Context, l *live, _ *rlm.Session) error {
 		lost := newLoss("The session began again without its variables, because a client asked for it.")
@@ -168,8 +168,8 @@ func asDamagedContext(err error, r *Record, i int) error {
 	return fmt.Errorf("cannot read context %q: %w", r.Spec.Contexts[i].Name, err)
 }
 
-// asDamagedSession returns the error for a session that cannot be opened because of a damaged
-// context, nil for any other error.
+// asDamagedSession returns the client's error if a session cannot be opened because of a damaged
+// context, and nil for any other error.
 func asDamagedSession(err error, r *Record) error {
 	var damaged *contents.DamageError
 	if !errors.As(err, &damaged) {
@@ -183,8 +183,8 @@ func asDamagedSession(err error, r *Record) error {
 	return err
 }
 
-// MendContext restores the content of a session's context. The content must be identical. The
-// error is for the client.
+// MendContext replaces the damaged content of a session's context with an identical copy. The error
+// is for the client.
 func (m *Manager) MendContext(ctx context.Context, k access.Key, id string, i int, c *Content) error {
 	ctx, l, err := m.claim(ctx, k.Tenant, id)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/runs"
 )
 
-// Holder lets a connection of a key hold sessions. It is a [connect.Keeper].
+// Holder holds sessions for a connection of a key. It is a [connect.Keeper].
 type Holder struct {
 	*Manager
 	Key     access.Key
@@ -84,8 +84,8 @@ func contentsOf(list []connect.KeptContext) (all []Content) {
 	return all
 }
 
-// prepare opens a session with the functions of a connection; it replaces an open one without
-// them. The caller holds using.
+// prepare opens a session with the functions of a connection. If the session is open without them,
+// prepare reopens it. The caller holds using.
 func (m *Manager) prepare(ctx context.Context, l *live, functions []rlm.Function) error {
 	if len(functions) > 0 && l.session != nil {
 		if l.record.Unsaved {
@@ -158,7 +158,7 @@ func (h *held) Enter(ctx context.Context) (_ context.Context, _ *rlm.Session, le
 	}
 	if err != nil {
 		err = h.asProblem(ctx, err)
-		_ = leave() // nothing has run
+		_ = leave() // no snippet has run
 		return nil, nil, nil, err
 	}
 	done = l.changeLog()
@@ -171,7 +171,7 @@ func (h *held) Add(ctx context.Context, contexts []connect.KeptContext) error {
 }
 
 // Release implements [connect.Kept]. A session with functions of the connection is saved and
-// closed, because they have no host any more.
+// closed, because the functions no longer have a host.
 func (h *held) Release() (err error) {
 	l := h.l
 	l.using.Lock()

@@ -15,24 +15,25 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// The durabilities of a session: what a killed server may take with it.
+// The durability of a session determines which changes are lost if the server is killed.
 const (
-	// DurabilityKept: nothing that a client has the answer to. It is the default.
+	// DurabilityKept loses no change whose answer the client received. It is the default.
 	DurabilityKept = "kept"
-	// DurabilityIdle: everything since the session was saved, which happens when it rests.
+	// DurabilityIdle loses all changes since the session was last saved, which happens when it
+	// rests.
 	DurabilityIdle = "idle"
 )
 
-// Bounds of a session's log, beyond which its state is saved.
+// Bounds on a session's log. Beyond them, the state is saved instead.
 const (
 	maxLogEntries = 500
 	maxLogBytes   = 8 << 20
-	// maxLogActive bounds how long a request may wait for the snippets to be repeated.
+	// maxLogActive bounds how long a request may wait until the snippets of the log are repeated.
 	maxLogActive = 20 * time.Second
 )
 
-// maxBatch bounds the size of a transaction for all logs, in bytes, so that other writers get their
-// turn.
+// maxBatch bounds the size of a transaction for all logs, in bytes, so that other writers need not
+// wait long.
 const maxBatch = 2 << 20
 
 // logged describes the log of an open session.
@@ -41,12 +42,13 @@ type logged struct {
 	bytes   int64         // of all entries
 	active  time.Duration // the computing time of all entries
 	waiting [][]byte
-	// gap explains why the log does not lead to the session's state, and is empty if it does.
+	// gap explains why a repetition of the log would not restore the session's state. It is empty
+	// if it would.
 	gap string
 }
 
-// keep makes what a use has done to a session durable before the client gets the answer: in the
-// log, or by saving the state. An error means neither is possible. The caller holds using.
+// keep makes the changes of a use durable before the client gets the answer, by writing them to the
+// log or by saving the state. It returns an error if both fail. The caller holds using.
 func (m *Manager) keep(ctx context.Context, l *live, j *session.ChangeLog) error {
 	if l.session == nil || j == nil || !j.HasRun {
 		return nil
@@ -64,8 +66,8 @@ func (m *Manager) keep(ctx context.Context, l *live, j *session.ChangeLog) error
 	return m.saveInstead(ctx, l, why)
 }
 
-// changeLog returns what collects the changes of the next use of a session, nil if they need not be
-// kept.
+// changeLog returns a log for the changes of the session's next use, or nil if the changes need not
+// be kept.
 func (l *live) changeLog() *session.ChangeLog {
 	switch {
 	case !l.isKept:
@@ -76,7 +78,8 @@ func (l *live) changeLog() *session.ChangeLog {
 	return &session.ChangeLog{Gap: l.log.gap}
 }
 
-// saveInstead saves a session whose log has a gap. If it cannot, the row says so.
+// saveInstead saves a session whose log has a gap. If that fails, it records in the row that
+// changes are unsaved.
 func (m *Manager) saveInstead(ctx context.Context, l *live, why string) error {
 	m.Log.Debug("a session is saved before an answer", "session", l.id, "reason", why)
 	if m.canSave(l) {
@@ -98,8 +101,8 @@ func (m *Manager) saveInstead(ctx context.Context, l *live, why string) error {
 	return nil
 }
 
-// addToLog writes entries to the log of a session. A value that was only read waits for the next
-// entry.
+// addToLog writes entries to the log of a session. An entry that only read a value is held back
+// until the next change.
 func (m *Manager) addToLog(ctx context.Context, l *live, entries []session.Change) error {
 	isChange := false
 	add := l.log.waiting
@@ -141,8 +144,8 @@ func (m *Manager) addToLog(ctx context.Context, l *live, entries []session.Chang
 	return nil
 }
 
-// writer writes to the logs of all sessions: what arrives while a transaction is written is in the
-// next one, so that many sessions share the wait for the disk.
+// writer writes to the logs of all sessions. The entries that arrive while a transaction is written
+// go into the next one together, so that many sessions share the wait for the disk.
 type writer struct {
 	mu        sync.Mutex // guards the fields below
 	queue     []*addition
@@ -152,7 +155,7 @@ type writer struct {
 // addition holds the entries that one use adds to a log.
 type addition struct {
 	session string
-	after   int // the number of the entry before
+	after   int // the number of the previous entry
 	entries [][]byte
 	bytes   int64
 	done    chan error
@@ -171,8 +174,8 @@ func (w *writer) append(ctx context.Context, db *sql.DB, a *addition) error {
 	return <-a.done
 }
 
-// write writes the queue until it is empty. If a transaction fails, each addition gets its own: one
-// that cannot be written does not stop the others.
+// write writes the queue until it is empty. If a transaction fails, write retries each addition in
+// a separate transaction, so that one failure does not affect the others.
 func (w *writer) write(ctx context.Context, db *sql.DB) {
 	writeTogether := func(all []*addition) error {
 		return records.Within(ctx, db, func(tx *sql.Tx) error { return writeAll(ctx, tx, all) })
@@ -194,7 +197,7 @@ func (w *writer) write(ctx context.Context, db *sql.DB) {
 	}
 }
 
-// take removes the next batch from the queue. Without one, the writer ends.
+// take removes the next batch from the queue. If the queue is empty, it marks the writer as ended.
 func (w *writer) take() []*addition {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -228,8 +231,8 @@ func writeAll(ctx context.Context, tx *sql.Tx, all []*addition) error {
 // errLogDamaged means that reading a log again would not help.
 var errLogDamaged = errors.New("the log is damaged")
 
-// readLog returns the log of a session. The error is errLogDamaged, with the entries before the
-// damage, or one of the database.
+// readLog returns the log of a session. If the error is errLogDamaged, it also returns the entries
+// before the damage; other errors come from the database.
 func (m *Manager) readLog(ctx context.Context, id string) (entries []session.Change, all logged, err error) {
 	rows, err := m.DB.QueryContext(ctx, `SELECT n, entry FROM session_log WHERE session = ? ORDER BY n`, id)
 	if err != nil {
@@ -261,20 +264,20 @@ func (m *Manager) readLog(ctx context.Context, id string) (entries []session.Cha
 // LogTable is the table of the logs.
 const LogTable = "session_log"
 
-// distrustLog is DistrustLogs for one session.
+// distrustLog is like DistrustLogs, for one session.
 func distrustLog(ctx context.Context, tx *sql.Tx, id string) error {
 	_, err := tx.ExecContext(ctx, `UPDATE sessions SET unsaved = ? WHERE id = ? AND unsaved = ?`,
 		unsavedYes, id, unsavedLogged)
 	return err
 }
 
-// DistrustLogs makes the next use of each session say that its log may lack something.
+// DistrustLogs makes the next use of each session report that its log may be incomplete.
 func DistrustLogs(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `UPDATE sessions SET unsaved = ? WHERE unsaved = ?`, unsavedYes, unsavedLogged)
 	return err
 }
 
-// noteChange records on disk, before a snippet runs, that the saved state is out of date. The
+// noteChange records on disk, before a snippet runs, that the saved state will be out of date. The
 // caller holds using.
 func (m *Manager) noteChange(ctx context.Context, l *live) error {
 	l.changes++

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestABatchHasABound: other writers of the database wait for one batch at most.
+// TestABatchHasABound checks the size of batches, since other writers of the database may wait for
+// one batch.
 func TestABatchHasABound(t *testing.T) {
 	w := &writer{isWriting: true}
 	for _, bytes := range []int64{maxBatch + 1, 1, maxBatch - 1, 1, 2} {
@@ -23,7 +24,8 @@ func TestABatchHasABound(t *testing.T) {
 	}
 }
 
-// TestARepetitionOutlivesItsClient ends a repetition in each way, after its client has gone away.
+// TestARepetitionOutlivesItsClient checks that a repetition continues after its client has gone
+// away, until it is ended in one of the other ways.
 func TestARepetitionOutlivesItsClient(t *testing.T) {
 	for name, end := range map[string]func(m *Manager) error{
 		"the session is interrupted": func(m *Manager) error { m.stop("id", errInterrupted); return errInterrupted },

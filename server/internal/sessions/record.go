@@ -21,14 +21,14 @@ type Spec struct {
 	Policy        terms.Policy `json:"policy,omitzero"`
 	Deterministic bool         `json:"deterministic,omitempty"`
 	Out           bool         `json:"out,omitempty"`
-	// Durability is one of the durabilities, empty for that of the profile.
+	// Durability is DurabilityKept or DurabilityIdle. Empty means that of the profile.
 	Durability string    `json:"durability,omitempty"`
 	Contexts   []Context `json:"contexts,omitempty"`
 }
 
 // Context is a context of a session. Its content is a file in the session's folder.
 type Context struct {
-	// Variable is an additional name for snippets, empty for none.
+	// Variable is an additional name for snippets, or empty.
 	Variable string `json:"variable,omitempty"`
 	// Name is the name of the content, such as log.gz.
 	Name    string `json:"name"`
@@ -38,10 +38,10 @@ type Context struct {
 
 // Standing is the last saved state of a session.
 type Standing struct {
-	// Snippets is the number of snippets that ran.
+	// Snippets is the number of snippets that ran before it.
 	Snippets  int              `json:"snippets"`
 	Variables []tiers.Variable `json:"variables,omitempty"`
-	// Left are values that could not be saved.
+	// Left lists the values that could not be saved.
 	Left []tiers.Left `json:"left,omitempty"`
 	// Lost is any earlier loss that no result has reported yet.
 	Lost *tiers.Loss `json:"lost,omitempty"`
@@ -54,15 +54,15 @@ type Record struct {
 	ID, Tenant, Key, Name string
 	Spec                  Spec
 	Standing              Standing
-	// Unsaved reports that a snippet may have run after the session was saved. Logged reports that
-	// the log has everything since then that a client knows of.
+	// Unsaved means that a snippet may have run after the session was saved. Logged means that the
+	// log contains all changes since then that were reported to a client.
 	Unsaved, Logged bool
 	Created, Used   time.Time
 
 	digest []byte
 }
 
-// Values of the column unsaved.
+// These are the values of the column unsaved.
 const (
 	unsavedNo     = 0
 	unsavedYes    = 1
@@ -117,7 +117,7 @@ func (r *Record) insert(ctx context.Context, tx *sql.Tx, bytes int64) error {
 	return err
 }
 
-// Get returns a session of a tenant, as last saved.
+// Get returns the record of a tenant's session, as last saved.
 func (m *Manager) Get(ctx context.Context, tenant, id string) (Record, error) {
 	r, err := scanRecord(m.DB.QueryRowContext(ctx,
 		`SELECT `+recordColumns+` FROM sessions WHERE tenant = ? AND id = ?`, tenant, id))
@@ -127,7 +127,7 @@ func (m *Manager) Get(ctx context.Context, tenant, id string) (Record, error) {
 	return r, err
 }
 
-// named returns the session with the given name, with an empty ID for none.
+// named returns the session with the given name. Its ID is empty if there is none.
 func (m *Manager) named(ctx context.Context, tenant, name string) (Record, error) {
 	r, err := scanRecord(m.DB.QueryRowContext(ctx,
 		`SELECT `+recordColumns+` FROM sessions WHERE tenant = ? AND name = ?`, tenant, name))
@@ -158,11 +158,11 @@ func (m *Manager) List(ctx context.Context, tenant, name, after string, limit in
 		strings.Join(where, " AND ")+` ORDER BY created DESC, id LIMIT ?`, append(args, limit)...)
 }
 
-// The states of a session.
+// These are the states of a session.
 const (
 	StatusRunning = "running" // a request uses it
 	StatusOpen    = "open"
-	StatusSaved   = "saved" // the next request brings it back
+	StatusSaved   = "saved" // the next request opens it again
 )
 
 // Status returns the state of a session.

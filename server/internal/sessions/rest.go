@@ -23,8 +23,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxState is the maximum size of saved variables, in bytes. A larger session lasts only as long
-// as the process.
+// maxState is the maximum size of saved variables, in bytes. A session with larger ones lasts only
+// as long as the process.
 const maxState = 256 << 20
 
 // takePlace gives a session a place among the open ones. If all are taken, the session that has
@@ -66,13 +66,13 @@ func (m *Manager) takePlace(l *live) error {
 	}
 }
 
-// share returns the maximum number of open sessions of a tenant: a quarter of the places is
-// reserved for others, because sessions can keep their places for long. Without keys there are no
-// others.
+// share returns the maximum number of open sessions of a tenant. A quarter of the places is
+// reserved for other tenants, because sessions can keep their places for long. Without keys there
+// are no other tenants.
 func (m *Manager) share(tenant string) int { return access.Share(tenant, m.Open) }
 
-// oldest returns the session that has rested longest and may give up its place, nil for none.
-// Among, if set, limits the search to a tenant. The caller holds mu.
+// oldest returns the session that has rested longest and may give up its place, or nil if there is
+// none. If among is set, only sessions of this tenant are considered. The caller holds mu.
 func (m *Manager) oldest(among string, tried map[*live]bool) (oldest *live) {
 	for _, l := range m.lives {
 		if among != "" && l.tenant != among {
@@ -100,7 +100,7 @@ func (m *Manager) giveBack(l *live) {
 }
 
 // lookAfter saves and closes resting sessions until the manager ends. No tenant waits for another
-// one's saves, which may be slow.
+// tenant's saves, which may be slow.
 func (m *Manager) lookAfter() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -155,7 +155,7 @@ func (m *Manager) rest(l *live, longest time.Duration) {
 	rested := time.Since(l.lastUse)
 	isFree, isHeld := (!l.isBusy || l.isHeld) && !l.isDeleted, l.isHeld
 	saveAfter := m.SaveAfter
-	if 4*m.open > 3*m.Open { // others need its place soon, and should not wait for the save
+	if 4*m.open > 3*m.Open { // other sessions need the place soon, and should not wait for the save
 		saveAfter /= 8
 	}
 	m.mu.Unlock()
@@ -183,9 +183,9 @@ func (m *Manager) rest(l *live, longest time.Duration) {
 }
 
 const (
-	// saveChanges and saveWait bound what a busy session may lose with this process: it is saved
-	// after that many uses or that much time. saveShare bounds the cost: the time between two
-	// saves is at least that many times the duration of a save.
+	// saveChanges and saveWait bound the loss of a busy session if this process ends: the session
+	// is saved after that many uses or that much time. saveShare bounds the cost: the time between
+	// two saves is at least that many times the duration of a save.
 	saveChanges = 20
 	saveWait    = 5 * time.Second
 	saveShare   = 8
@@ -199,8 +199,9 @@ func (m *Manager) canSave(l *live) bool {
 	return l.session != nil && l.record.Unsaved && l.tried != l.changes && time.Now().After(l.again)
 }
 
-// free releases a session for the next use. A session that is due is saved first, which does not
-// delay the answer to this use. The caller holds using, and is counted among requests or holders.
+// free releases a session for the next use. If a save is due, free first saves the session in the
+// background, which does not delay the answer to this use. The caller holds using, and is counted
+// in requests or holders.
 func (m *Manager) free(l *live) {
 	isDue := l.changes-l.kept >= saveChanges || time.Since(l.unsaved) >= saveWait
 	if !isDue || !m.canSave(l) || time.Since(l.savedAt) < saveShare*l.saveCost {
@@ -227,13 +228,14 @@ func (m *Manager) putAway(l *live) {
 }
 
 const (
-	// saveWithin bounds a save that no request waits for.
+	// saveWithin is the time limit of a save for which no request waits.
 	saveWithin = time.Minute
 	// saveAgain is the time to the next attempt after a disk failure.
 	saveAgain = 10 * time.Second
 )
 
-// trySave saves a session. A session that cannot be saved whole is pinned. The caller holds using.
+// trySave saves a session. A session that cannot be saved completely is pinned. The caller holds
+// using.
 func (m *Manager) trySave(l *live) {
 	ctx, cancel := context.WithTimeout(context.Background(), saveWithin)
 	defer cancel()
@@ -247,7 +249,7 @@ func (m *Manager) trySave(l *live) {
 	}
 
 	l.again = l.savedAt.Add(saveShareAgain * l.saveCost)
-	if failures.IsDisk(err) { // the disk may recover without a change of the session
+	if failures.IsDisk(err) { // the disk may recover even if the session does not change
 		l.tried, l.again = l.changes-1, l.savedAt.Add(saveAgain)
 	}
 	if m.Unsavable != nil {
@@ -279,7 +281,7 @@ func (m *Manager) save(ctx context.Context, l *live) error {
 		return setStanding(ctx, tx, l.id, standing, more)
 	})
 	if err != nil {
-		l.log.gap = "saving the session failed" // or not: the commit may have succeeded
+		l.log.gap = "saving the session failed" // although the commit may have succeeded
 		return err
 	}
 	l.record.Standing, l.record.Unsaved, l.kept = standing, false, l.changes
@@ -292,8 +294,8 @@ func (m *Manager) save(ctx context.Context, l *live) error {
 	return nil
 }
 
-// splitLeft separates the values that a state lacks from an earlier, unreported loss: the state
-// lists that as well, under the name "*".
+// splitLeft separates the values that a state lacks from an earlier, unreported loss, which the
+// state also lists, under the name "*".
 func splitLeft(all []tiers.Left) (values []tiers.Left, lost *tiers.Loss) {
 	for _, left := range all {
 		if left.Name == "*" && left.Type == "session" {
@@ -306,7 +308,7 @@ func splitLeft(all []tiers.Left) (values []tiers.Left, lost *tiers.Loss) {
 	return values, lost
 }
 
-// setStanding records a saved state, which includes what is in the log.
+// setStanding records a saved state, and deletes the log, whose changes the state includes.
 func setStanding(ctx context.Context, tx *sql.Tx, id string, s Standing, more int64) error {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -321,13 +323,13 @@ func setStanding(ctx context.Context, tx *sql.Tx, id string, s Standing, more in
 	return err
 }
 
-// written is a snapshot that does not count yet.
+// written is a snapshot that is not committed yet.
 type written struct {
 	content *contents.Incoming
 	header  *snapshot.Header
 }
 
-// left lists the values that are missing from it.
+// left lists the values that are missing from the snapshot.
 func (w *written) left() (all []tiers.Left) {
 	for _, n := range w.header.Namespaces {
 		all = append(all, n.Left...)
@@ -335,7 +337,7 @@ func (w *written) left() (all []tiers.Left) {
 	return all
 }
 
-// snippets returns the number of snippets that ran.
+// snippets returns the number of snippets that had run before the snapshot.
 func (w *written) snippets() (n int) {
 	for _, namespace := range w.header.Namespaces {
 		n += namespace.Snippet
@@ -363,14 +365,14 @@ func (m *Manager) writeState(ctx context.Context, session *rlm.Session, path str
 	return w, err
 }
 
-// limitedWriter fails beyond a number of bytes.
+// limitedWriter is a writer that fails beyond a number of bytes.
 type limitedWriter struct {
 	to   io.Writer
 	left int64
 }
 
-// Room implements [snapshot.Bounded]. It only has room for portable states: tenants pay for what
-// is saved, and may download it.
+// Room implements [snapshot.Bounded]. There is only room for portable states, because a saved state
+// counts against the tenant's quota, and may be downloaded.
 func (w *limitedWriter) Room() int64 { return 0 }
 
 // Write implements [io.Writer].

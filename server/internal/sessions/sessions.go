@@ -1,5 +1,5 @@
-// Package sessions keeps the sessions of a server. A session belongs to a tenant and lasts until
-// it is deleted: a folder contains its variables and contexts, and a database row its record.
+// Package sessions keeps the sessions of a server. A session belongs to a tenant and lasts until it
+// is deleted. Its variables and contexts are in a folder, and its record is in a database row.
 //
 // A session that is in use is open in the engine. A resting session is saved; after a while, or
 // when others need its place, only the saved state remains. The next request restores it, even in
@@ -31,12 +31,13 @@ import (
 type Options struct {
 	Engine *rlm.Engine
 	DB     *sql.DB
-	// Contents hold the sessions' variables and contexts, Quota bounds them.
+	// Contents store the sessions' variables and contexts; Quota bounds their size.
 	Contents *contents.Contents
 	Quota    *records.Quota
 	// Terms returns the terms for the sessions of a profile.
 	Terms func(profile string) (Terms, error)
-	// AtMost is the maximum number of sessions, Open of those that are open at the same time.
+	// AtMost is the maximum number of sessions; Open is that of sessions that are open at the same
+	// time.
 	AtMost, Open int
 	// Inputs configure how contexts are read; MaxContext bounds one context, in bytes.
 	Inputs     inputs.Options
@@ -44,8 +45,8 @@ type Options struct {
 	Log        *slog.Logger
 	// SaveAfter is how long a session rests before it is saved. Zero means 2 seconds.
 	SaveAfter time.Duration
-	// Ran, if set, is called with the status of each snippet, and Unsavable after each failed
-	// attempt to save a session.
+	// Ran, if set, is called with the status of each snippet. Unsavable, if set, is called after
+	// each failed attempt to save a session.
 	Ran       func(status string, elapsed time.Duration)
 	Unsavable func(isDisk bool)
 }
@@ -56,14 +57,14 @@ type Terms struct {
 	Limits        tiers.Limits
 	Policy        rlm.Policy
 	Deterministic bool
-	// Durability is that of sessions that request none, empty for DurabilityKept.
+	// Durability is that of sessions that request none. Empty means DurabilityKept.
 	Durability string
 }
 
 const (
 	// closeAfter is how long a session rests before it is closed.
 	closeAfter = 5 * time.Minute
-	// loseAfter is how long a session that cannot be saved whole rests before it is closed.
+	// loseAfter is how long a session that cannot be saved completely rests before it is closed.
 	loseAfter = time.Hour
 	// lookEvery is the interval between searches for resting sessions.
 	lookEvery = time.Second
@@ -74,7 +75,7 @@ type Manager struct {
 	Options
 
 	mu     sync.Mutex
-	lives  map[string]*live // by ID: in use, or open
+	lives  map[string]*live // sessions in use or open, by ID
 	open   int              // taken places for open sessions
 	places map[string]int   // the same by tenant
 	counts map[string]int   // sessions by key
@@ -82,7 +83,7 @@ type Manager struct {
 	total  int
 	closed bool
 
-	words, naming records.Beginnings // sessions with an Idempotency-Key, and those with a name
+	words, naming records.Beginnings // of sessions with an Idempotency-Key, or a name
 	log           writer
 
 	requests sync.WaitGroup
@@ -92,46 +93,48 @@ type Manager struct {
 	end      context.CancelCauseFunc
 }
 
-// live is a session that is in use, or open in the engine.
+// live is a session that is in use or open in the engine.
 type live struct {
 	id, tenant string
 
-	// Guarded by Manager.mu.
+	// The following fields are guarded by Manager.mu.
 	isBusy    bool // a request uses it, or a connection holds it
 	isHeld    bool
 	isDeleted bool
 	hasPlace  bool
 	lastUse   time.Time
 	cancel    context.CancelCauseFunc // cancels the request; nil for none
-	// cancelRepeat cancels the repetition of the log, which goes on without the client; nil for none.
+	// cancelRepeat cancels a repetition of the log, which continues without the client; nil if
+	// there is none.
 	cancelRepeat context.CancelCauseFunc
 
-	// pinned reports that it cannot be saved whole, isUnsaved that it has changed since it was
-	// saved.
+	// pinned means that the session cannot be saved completely, isUnsaved that it has changed since
+	// it was saved.
 	pinned, isUnsaved atomic.Bool
 
-	// variables are those after the last snippet, nil for the last saved ones.
+	// variables are the variables after the last snippet; nil means that the last saved list is
+	// current.
 	variables atomic.Pointer[[]tiers.Variable]
 
-	using   sync.Mutex // held by the request, and by the janitor; guards what follows
+	using   sync.Mutex // held by the request or the janitor; guards the fields below
 	session *rlm.Session
-	// functions are the functions of the connection that holds it.
+	// functions are the functions of the connection that holds the session.
 	functions []rlm.Function
-	enforced  []tiers.Enforcement // what the client knows about limits
+	enforced  []tiers.Enforcement // as last reported to the client
 	record    Record
 	isKept    bool          // see Manager.keeps
 	log       logged        // empty if the session is saved
-	changes   int           // uses that may have changed it
+	changes   int           // uses that may have changed the session
 	kept      int           // changes that are saved
 	unsaved   time.Time     // when the first unsaved use began
-	tried     int           // changes at the last save attempt, if repeating it is pointless
+	tried     int           // changes at the last save attempt, if a retry is pointless
 	again     time.Time     // no attempt before this time
 	savedAt   time.Time     // the end of the last attempt
-	saveCost  time.Duration // its duration
+	saveCost  time.Duration // the duration of the last attempt
 	lost      *tiers.Loss   // the loss that no result has reported yet
 }
 
-// The reasons for ending a request from outside.
+// These are the reasons for which the manager ends a request.
 var (
 	errInterrupted = errors.New("the client has interrupted it")
 	errDeleted     = errors.New("the session was deleted")
@@ -153,13 +156,13 @@ func New(ctx context.Context, o Options) (*Manager, error) {
 	return m, nil
 }
 
-// The paths of contents, see package contents.
+// These functions return the paths of contents: see package contents.
 func folder(id string) string             { return "sessions/" + id }
 func statePath(id string) string          { return folder(id) + "/state" }
 func contextPath(id string, i int) string { return folder(id) + "/contexts/" + strconv.Itoa(i) }
 
-// Unsaved returns the number of open sessions with unsaved changes, and how many of these cannot
-// be saved whole.
+// Unsaved returns the number of open sessions with unsaved changes, and how many of these cannot be
+// saved completely.
 func (m *Manager) Unsaved() (changed, pinned int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -175,7 +178,7 @@ func (m *Manager) Unsaved() (changed, pinned int) {
 	return changed, pinned
 }
 
-// Load returns the number of sessions and of open ones.
+// Load returns the number of all sessions and of open ones.
 func (m *Manager) Load() (all, open int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,8 +187,9 @@ func (m *Manager) Load() (all, open int) {
 
 func errNotFound(id string) error { return problem.NotFound("session", id) }
 
-// claim gives a session of a tenant to a request, until release is called. Meanwhile, it refuses
-// other requests for the session, but waits for the janitor.
+// claim reserves a session of a tenant for a request until release is called. Until then, other
+// requests for the session are refused. claim waits until the janitor has finished with the
+// session.
 func (m *Manager) claim(ctx context.Context, tenant, id string) (_ context.Context, l *live, err error) {
 	if m.find(id) == nil {
 		if _, err := m.Get(ctx, tenant, id); err != nil {
@@ -211,7 +215,8 @@ func (m *Manager) claim(ctx context.Context, tenant, id string) (_ context.Conte
 	return ctx, l, nil
 }
 
-// checkClaim refuses a request. The caller holds mu.
+// checkClaim returns the reason why a request may not claim the session, if any. The caller holds
+// mu.
 func (m *Manager) checkClaim(l *live, tenant string) error {
 	switch {
 	case m.closed:
@@ -253,8 +258,8 @@ func (m *Manager) release(l *live) {
 	m.requests.Done()
 }
 
-// use calls f with an open session of a tenant, of which f has exclusive use. The error is for the
-// client. Changes reports whether f may change the session.
+// use opens a session of a tenant if necessary, and calls f, which has exclusive use of it. Changes
+// means that f may change the session. The error is for the client.
 func (m *Manager) use(
 	ctx context.Context, tenant, id string, changes bool, f func(context.Context, *live) error,
 ) error {
@@ -280,7 +285,7 @@ func (m *Manager) use(
 	return m.asProblem(ctx, err)
 }
 
-// Interrupt stops a tenant's session. Its variables stay.
+// Interrupt stops the running request of a tenant's session. The variables stay.
 func (m *Manager) Interrupt(ctx context.Context, tenant, id string) error {
 	if _, err := m.Get(ctx, tenant, id); err != nil {
 		return err
@@ -304,7 +309,7 @@ func (m *Manager) stop(id string, why error) {
 	}
 }
 
-// Delete ends a session of a tenant, together with anything it runs, and forgets it.
+// Delete ends a session of a tenant, together with its running request, and deletes its data.
 func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	r, err := m.Get(ctx, tenant, id)
 	if err != nil {
@@ -316,7 +321,7 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	}
 	defer m.requests.Done()
 	m.stop(id, errDeleted)
-	l.using.Lock() // after the request that was stopped
+	l.using.Lock() // waits for the request that was stopped
 	defer l.using.Unlock()
 	err = m.close(l)
 	switch gone, failed := m.delete(context.WithoutCancel(ctx), id); {
@@ -334,8 +339,8 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	return err
 }
 
-// condemn makes sure that no more requests receive the session. The caller ends the request that
-// this counts.
+// condemn makes sure that no more requests can claim the session. It counts the caller as a
+// request, which the caller must end.
 func (m *Manager) condemn(tenant, id string) (*live, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -366,7 +371,8 @@ func (m *Manager) close(l *live) error {
 	return err
 }
 
-// Join counts a connection, which must end when life does, until leave is called.
+// Join counts a connection until leave is called. The connection must end when the context life
+// ends.
 func (m *Manager) Join() (life context.Context, leave func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -377,8 +383,8 @@ func (m *Manager) Join() (life context.Context, leave func(), err error) {
 	return m.life, m.holders.Done, nil
 }
 
-// Drain accepts no more requests, waits for active ones, and interrupts those that have not ended
-// when the context does. Then it saves all sessions for the next process.
+// Drain refuses new requests, waits for active ones, and interrupts those that are still active
+// when the context ends. Then it saves all sessions for the next process.
 func (m *Manager) Drain(ctx context.Context) {
 	m.mu.Lock()
 	if m.closed {

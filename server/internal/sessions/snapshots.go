@@ -25,7 +25,7 @@ type Snapshot struct {
 	ID      string
 	Bytes   int64
 	Created time.Time
-	// Left are values that it lacks. Only TakeSnapshot knows them.
+	// Left lists the values that the snapshot lacks. Only TakeSnapshot sets it.
 	Left []tiers.Left
 }
 
@@ -145,7 +145,7 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, tenant, id, snapshot strin
 }
 
 // Restore restores a session from one of its snapshots, even if its last saved state is damaged.
-// It needs the contexts of that time.
+// The session must have the same contexts as when the snapshot was taken.
 func (m *Manager) Restore(ctx context.Context, tenant, id, snapshot string) error {
 	if _, err := m.findSnapshot(ctx, tenant, id, snapshot); err != nil {
 		return err

@@ -56,7 +56,7 @@ func (m *Manager) Exec(
 	return result, err
 }
 
-// effectsOf reports whether a snippet that ended with an error has run.
+// effectsOf returns the effects of a snippet that ended with an error.
 func effectsOf(err error) tiers.Effects {
 	var refused *router.NoTierError
 	var broken *tiers.BrokenError
@@ -92,7 +92,7 @@ func (m *Manager) run(ctx context.Context, l *live, snippet *snippets.Snippet) (
 	return result, err
 }
 
-// runOwn runs a snippet whose result goes to no client.
+// runOwn runs a snippet of the manager, whose result no client receives.
 func (m *Manager) runOwn(ctx context.Context, l *live, source string) (*results.Result, error) {
 	result, err := m.run(ctx, l, &snippets.Snippet{Language: tiers.Python, Source: source})
 	if err == nil {
@@ -121,7 +121,7 @@ func (m *Manager) Variables(ctx context.Context, tenant, id string) ([]tiers.Var
 	}
 
 	l := m.find(id)
-	if l == nil && r.Unsaved && r.Logged { // some may only be in the log
+	if l == nil && r.Unsaved && r.Logged { // some variables may exist only in the log
 		err = m.use(ctx, tenant, id, false, func(_ context.Context, woken *live) error {
 			l = woken
 			return nil
@@ -135,7 +135,7 @@ func (m *Manager) Variables(ctx context.Context, tenant, id string) ([]tiers.Var
 	return r.Standing.Variables, err
 }
 
-// GetVariable returns the value of a variable, in the form of package wirevalue.
+// GetVariable returns the value of a variable, in the format of package wirevalue.
 func (m *Manager) GetVariable(ctx context.Context, tenant, id, name string) (value wirevalue.Value, err error) {
 	err = m.use(ctx, tenant, id, true, func(ctx context.Context, l *live) error {
 		return badRequest("name", l.session.Get(ctx, name, &value))
@@ -143,7 +143,7 @@ func (m *Manager) GetVariable(ctx context.Context, tenant, id, name string) (val
 	return value, err
 }
 
-// SetVariable sets a variable to a value in the form of package wirevalue.
+// SetVariable sets a variable to a value in the format of package wirevalue.
 func (m *Manager) SetVariable(ctx context.Context, k access.Key, id, name string, value jsontext.Value) error {
 	if err := m.Quota.Check(ctx, k.Tenant, k.Limits.Files, 0); err != nil {
 		return err
@@ -183,7 +183,7 @@ func badRequest(param string, err error) error {
 	return problem.Bad(param, "%v", err)
 }
 
-// isOurs reports whether an error is not caused by the client's data.
+// isOurs reports whether an error has causes other than the client's data.
 func isOurs(err error) bool {
 	var broken *tiers.BrokenError
 	return errors.As(err, &broken) || slices.ContainsFunc(
@@ -201,7 +201,7 @@ func (m *Manager) AddContexts(ctx context.Context, k access.Key, id string, list
 	return r, err
 }
 
-// add adds contexts to an open session, all of them or none. The caller holds using.
+// add adds either all contexts to an open session or none. The caller holds using.
 func (m *Manager) add(ctx context.Context, k access.Key, l *live, list []Content) error {
 	before := len(l.record.Spec.Contexts)
 	if err := checkContents(list, before); err != nil {
@@ -227,7 +227,7 @@ func (m *Manager) add(ctx context.Context, k access.Key, l *live, list []Content
 	return err
 }
 
-// addContexts adds written contexts to an open session. R is its record, including them.
+// addContexts adds written contexts to an open session, whose record r already includes them.
 func (m *Manager) addContexts(
 	ctx context.Context, k access.Key, l *live, r *Record, incoming []*contents.Incoming,
 ) error {
@@ -254,7 +254,7 @@ func (m *Manager) addContexts(
 	return nil
 }
 
-// takeBack reverses the addition of contexts to the record of a session.
+// takeBack undoes the addition of contexts to the record of a session.
 func (m *Manager) takeBack(ctx context.Context, l *live, incoming []*contents.Incoming) error {
 	for i, d := range incoming {
 		err := m.Contents.Remove(ctx, d.Path, func(tx *sql.Tx) error {
@@ -318,12 +318,12 @@ func (m *Manager) Fork(ctx context.Context, k access.Key, id, name, word string)
 			}
 			f.variables.Store(l.variables.Load())
 			f.lost = l.lost
-			f.record.Logged = false // nothing of it is on the disk yet
+			f.record.Logged = false // none of its variables are on disk yet
 			if err = m.insert(ctx, k, &f.record, incoming, word); err != nil || !f.isKept {
 				return err
 			}
 			if err = m.saveInstead(ctx, f, "it is a copy of another session"); err != nil {
-				incoming = nil // delete removes them
+				incoming = nil // delete removes the contents
 				_, failed := m.delete(context.WithoutCancel(ctx), f.id)
 				err = errors.Join(err, failed)
 			}
@@ -344,7 +344,7 @@ func (m *Manager) copyContexts(ctx context.Context, r *Record, to string) ([]*co
 	return m.writeContents(ctx, &Record{ID: to}, list)
 }
 
-// Files copies what snippets wrote below /out into an empty folder of this machine.
+// Files copies the files that snippets wrote below /out into an empty folder of this machine.
 func (m *Manager) Files(ctx context.Context, tenant, id, dir string) (got tiers.Collected, err error) {
 	err = m.use(ctx, tenant, id, false, func(ctx context.Context, l *live) (err error) {
 		if !l.record.Spec.Out {
@@ -357,7 +357,7 @@ func (m *Manager) Files(ctx context.Context, tenant, id, dir string) (got tiers.
 	return got, err
 }
 
-// asProblem converts an error of a session for the client, nil for none.
+// asProblem converts an error of a session for the client. A nil error stays nil.
 func (m *Manager) asProblem(ctx context.Context, err error) error {
 	var known *problem.Error
 	var refused *router.NoTierError
@@ -411,7 +411,8 @@ func describeEffects(e tiers.Effects) string {
 	return "and the snippet may have run"
 }
 
-// describeLoss describes the snippets that an error lost, or returns "" if there are none.
+// describeLoss describes the snippets that were lost with an error, or returns "" if there are
+// none.
 func describeLoss(err error) string {
 	var broken *tiers.BrokenError
 	if !errors.As(err, &broken) || broken.Lost == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// wake opens a session in its last saved state, unless it is open, and repeats what its log has.
-// The caller holds using.
+// wake opens a session in its last saved state, unless it is already open, and repeats its log. The
+// caller holds using.
 func (m *Manager) wake(ctx context.Context, l *live) error {
 	if l.session != nil {
 		return nil
@@ -57,21 +57,21 @@ func (m *Manager) wake(ctx context.Context, l *live) error {
 	}
 
 	if r.Unsaved && l.isKept && (!r.Logged || lost != nil) {
-		m.trySave(l) // repeating the log again would not give this state
+		m.trySave(l) // another repetition of the log would not yield this state
 	}
 	return nil
 }
 
-// unlessClientGone returns a context that a client's departure does not end: otherwise, a log that
-// takes longer than clients wait would never be repeated. It ends if the session is interrupted or
-// deleted, and with the manager.
+// unlessClientGone returns a context that does not end when the client disconnects. Otherwise, a
+// log that takes longer than clients wait would never be repeated. The context ends if the session
+// is interrupted or deleted, or when the manager ends.
 func (m *Manager) unlessClientGone(ctx context.Context, l *live) (_ context.Context, end func()) {
 	whole, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	m.mu.Lock()
 	l.cancelRepeat = cancel
 	m.mu.Unlock()
 	if ctx.Err() != nil && !isClientGone(ctx) {
-		cancel(context.Cause(ctx)) // stop did not know of this context yet
+		cancel(context.Cause(ctx)) // this context did not exist when stop was called
 	}
 	endWithManager := context.AfterFunc(m.life, func() { cancel(errStopping) })
 
@@ -84,7 +84,7 @@ func (m *Manager) unlessClientGone(ctx context.Context, l *live) (_ context.Cont
 	}
 }
 
-// DurabilityOf returns the durability of a session: that of its request, or of its profile.
+// DurabilityOf returns the durability of a session, from its request or from its profile.
 func (m *Manager) DurabilityOf(r *Record) string {
 	durability := r.Spec.Durability
 	if allowed, err := m.Terms(r.Spec.Profile); err == nil && durability == "" {
@@ -93,11 +93,11 @@ func (m *Manager) DurabilityOf(r *Record) string {
 	return cmp.Or(durability, DurabilityKept)
 }
 
-// keeps reports whether a session loses nothing that a client knows of.
+// keeps reports whether each change of a session must be durable before its answer.
 func (m *Manager) keeps(r *Record) bool { return m.DurabilityOf(r) != DurabilityIdle }
 
-// repeatLog repeats the entries of a session's log. Lost names the values that did not come back.
-// The error is for this request: the next one tries again.
+// repeatLog repeats the entries of a session's log. Lost describes what differed or is missing
+// afterwards. An error fails only this request; the next one tries again.
 func (m *Manager) repeatLog(ctx context.Context, l *live, r *Record) (lost *tiers.Loss, err error) {
 	entries, all, err := m.readLog(ctx, l.id)
 	if err != nil && !errors.Is(err, errLogDamaged) {
@@ -117,7 +117,7 @@ func (m *Manager) repeatLog(ctx context.Context, l *live, r *Record) (lost *tier
 			return nil, err
 		case err != nil:
 			differed = append(differed, fmt.Sprintf("%s: %v", describeEntry(&entries[i]), err))
-		case why == otherVariables && before == why: // they still are
+		case why == otherVariables && before == why: // reported already
 		case why != "":
 			differed = append(differed, describeEntry(&entries[i])+": "+why)
 		}
@@ -142,13 +142,13 @@ func (m *Manager) repeatLog(ctx context.Context, l *live, r *Record) (lost *tier
 	return lost, nil
 }
 
-// mayPass reports whether an entry that failed may be repeated another time.
+// mayPass reports whether an error may be temporary, so that the entry should be repeated later.
 func mayPass(err error) bool {
 	var broken *tiers.BrokenError
 	return errors.As(err, &broken) || errors.Is(err, rlm.ErrBusy) || errors.Is(err, rlm.ErrClosed)
 }
 
-// describeEntry names an entry for a reader.
+// describeEntry describes an entry for a human reader.
 func describeEntry(e *session.Change) string {
 	if e.Moved != "" {
 		return fmt.Sprintf("the variable %.100q that moved", e.Moved)
@@ -159,7 +159,8 @@ func describeEntry(e *session.Change) string {
 
 const otherVariables = "the variables after it"
 
-// repeatEntry repeats an entry of a log in a session. Why says how that was different.
+// repeatEntry repeats an entry of a log in a session. Why describes how the repetition differed; it
+// is empty if it did not.
 func repeatEntry(ctx context.Context, s *rlm.Session, e *session.Change) (why string, err error) {
 	tape, err := session.ReadTape(e.Tape)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package shares divides the shared resources of a server among the tenants: places in a queue,
-// connections, bytes in memory. A tenant gets more only while at least as much stays free as it
-// would then have. So a single tenant gets half, two get a third each, and the next one finds a
-// place.
+// Package shares divides the shared resources of a server among its tenants: places in a queue,
+// connections, bytes in memory. A tenant may take more only if at least as much stays free as the
+// tenant would then have. So a single tenant gets half, two tenants get a third each, and there is
+// always room for another tenant.
 package shares
 
 import "sync"
@@ -15,10 +15,10 @@ type Pool struct {
 	of  map[string]int64 // by tenant
 }
 
-// New returns a pool of that many units.
+// New returns a pool of most units.
 func New(most int64) *Pool { return NewWithin(most, most) }
 
-// NewWithin is New with a bound on what Take gives one tenant.
+// NewWithin is like New, with a bound on how much Take gives one tenant.
 func NewWithin(most, mostOfOne int64) *Pool {
 	return &Pool{most: most, mostOfOne: mostOfOne, of: map[string]int64{}}
 }
@@ -26,16 +26,16 @@ func NewWithin(most, mostOfOne int64) *Pool {
 // Take gives a tenant n units, unless that exceeds its share. Give returns them.
 func (p *Pool) Take(tenant string, n int64) bool {
 	return p.take(tenant, n, func(free, mine int64) bool {
-		return mine+n <= min(p.mostOfOne, free-n+1) // even the last one
+		return mine+n <= min(p.mostOfOne, free-n+1) // so that one tenant can take the last unit
 	})
 }
 
-// TakeFree is Take for a tenant that need not share: it may take all units.
+// TakeFree is like Take, for a tenant that need not share and may take all units.
 func (p *Pool) TakeFree(tenant string, n int64) bool {
 	return p.take(tenant, n, func(free, _ int64) bool { return n <= free })
 }
 
-// TakeAlways is Take without a bound.
+// TakeAlways is like Take, without a bound.
 func (p *Pool) TakeAlways(tenant string, n int64) bool {
 	return p.take(tenant, n, func(_, _ int64) bool { return true })
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// fill takes as much for a tenant as possible.
+// fill takes as much as possible for a tenant.
 func fill(p *Pool, tenant string) (n int64) {
 	for p.Take(tenant, 1) {
 		n++
@@ -31,7 +31,7 @@ func TestEachFurtherTenantFindsAPlace(t *testing.T) {
 func TestTenantsThatComeAndGoEndWithEqualShares(t *testing.T) {
 	p := New(120)
 	tenants := []string{"a", "b", "c"}
-	for range 1_000 { // each one always wants more
+	for range 1_000 { // each tenant always tries to take more
 		for _, tenant := range tenants {
 			if !p.Take(tenant, 1) {
 				p.Give(tenant, 1)

@@ -31,7 +31,7 @@ type Snippet struct {
 	Source string
 	// Language is the language of the source. If it is empty, the engine detects it.
 	Language tiers.Language
-	// Variables are set before the snippet runs, in the form of package wirevalue.
+	// Variables are set before the snippet runs. Their values have the format of package wirevalue.
 	Variables map[string]jsontext.Value
 	// Stdout and Stderr, if set, receive the output as it is written.
 	Stdout, Stderr io.Writer

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Heartbeat is the interval between comments while there is nothing to send.
+// Heartbeat is the interval between comments while there is no event to send.
 const Heartbeat = 5 * time.Second
 
 // Stream is a response that consists of events.

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Limits are the wire form of tiers.Limits. A zero field means the server's limit.
+// Limits are the wire format of tiers.Limits. A zero field means the server's limit.
 type Limits struct {
 	Wall    float64 `json:"wall_ms,omitempty"`
 	Active  float64 `json:"active_ms,omitempty"`
@@ -23,7 +23,7 @@ type Limits struct {
 	MaxFuel uint64  `json:"fuel,omitempty"`
 }
 
-// Describe returns limits in the form that clients see.
+// Describe returns limits in the wire format.
 func Describe(l tiers.Limits) Limits {
 	return Limits{
 		Wall: ms(l.Wall), Active: ms(l.Active), Memory: l.Memory, Output: l.Output,
@@ -33,7 +33,7 @@ func Describe(l tiers.Limits) Limits {
 
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// maxTime is the longest limit of a snippet, in milliseconds: 30 days.
+// maxTime is the highest time limit of a snippet, in milliseconds: 30 days.
 const maxTime = 30 * 24 * 3600 * 1000
 
 // Replace returns base with the client's limits applied.
@@ -58,7 +58,7 @@ func (l *Limits) Replace(base tiers.Limits) (tiers.Limits, error) {
 	return base, nil
 }
 
-// Within is Replace for a client that may not exceed the server's limits.
+// Within is like Replace, for a client that must not exceed the server's limits.
 func (l *Limits) Within(most tiers.Limits) (tiers.Limits, error) {
 	got, err := l.Replace(most)
 	if err != nil {
@@ -87,7 +87,7 @@ func (l *Limits) Within(most tiers.Limits) (tiers.Limits, error) {
 	return got, nil
 }
 
-// Policy narrows the policy of the server.
+// Policy is a client's restriction of the server's policy.
 type Policy struct {
 	Tier         string   `json:"tier,omitempty" jsonschema:"the one tier that may run snippets"`
 	MinIsolation string   `json:"min_isolation,omitempty" jsonschema:"process, container, wasm or kernel"`
@@ -95,7 +95,7 @@ type Policy struct {
 	Hosts        []string `json:"hosts,omitempty" jsonschema:"servers that snippets reach, as HOST:PORT"`
 }
 
-// Narrow returns the policy of a session. It never allows more than the given one.
+// Narrow returns the policy of a session, which never allows more than the given policy.
 func (p *Policy) Narrow(policy rlm.Policy, all []tiers.Tier) (rlm.Policy, error) {
 	if p.AllowLocal != nil {
 		if *p.AllowLocal && !policy.AllowLocal {
@@ -131,7 +131,7 @@ func (p *Policy) Narrow(policy rlm.Policy, all []tiers.Tier) (rlm.Policy, error)
 	return policy, nil
 }
 
-// checkPin refuses a tier that does not exist or that the policy does not allow.
+// checkPin refuses a tier that does not exist or that the policy forbids.
 func checkPin(name string, policy rlm.Policy, all []tiers.Tier) error {
 	for _, tier := range all {
 		info := tier.Info()

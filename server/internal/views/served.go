@@ -23,10 +23,10 @@ import (
 	"github.com/rlmhq/rlm/viewer"
 )
 
-// Limits on what the page of a server shows.
+// Limits on what the viewer of a server shows.
 const (
 	maxListed  = 1_000 // runs
-	listedPage = 100   // runs that are read at a time: a question may be long
+	listedPage = 100   // runs per query, because a question may be long
 	maxTitle   = 200   // characters
 	maxReading = 2     // runs that are read at the same time, because each may have many texts
 )
@@ -35,7 +35,8 @@ const (
 // everyone.
 func Page() []string { return []string{"/", "/viewer.js", "/viewer.css"} }
 
-// AddTo adds the viewer to a mux: its page at the root, and the runs of the caller's tenant.
+// AddTo adds the viewer to a mux. Its page is at the root, and shows the runs of the caller's
+// tenant.
 func AddTo(mux gate.Mux, m *runs.Manager, log *slog.Logger) {
 	shown := viewer.New(&served{m, make(chan struct{}, maxReading)}, log)
 	mux.Handle("GET /{$}", shown)
@@ -45,7 +46,7 @@ func AddTo(mux gate.Mux, m *runs.Manager, log *slog.Logger) {
 	mux.HandleFunc("GET /api/", func(w http.ResponseWriter, r *http.Request) {
 		err := access.Need(r.Context(), access.Read)
 		if id := r.FormValue("id"); err == nil && id != "" {
-			// The viewer caches runs that it has read, so it does not ask its source each time.
+			// The viewer caches runs, so its source cannot check the tenant of each request.
 			_, err = m.Get(r.Context(), access.Caller(r.Context()).Tenant, id)
 		}
 		if err != nil {
@@ -92,7 +93,7 @@ func describe(r *runs.Record) viewer.Item {
 	return item
 }
 
-// errAll ends the reading of events at the last known one.
+// errAll ends the reading of events at the last existing one.
 var errAll = errors.New("that is all for now")
 
 // Open implements [viewer.Source].
@@ -104,7 +105,7 @@ func (s *served) Open(ctx context.Context, id string) (*viewer.Run, error) {
 		return nil, context.Cause(ctx)
 	}
 	tenant := access.Caller(ctx).Tenant
-	record, err := s.find(ctx, tenant, id) // before its events, so that a run that ends is read again
+	record, err := s.find(ctx, tenant, id) // before the events, so that an end is read again
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +172,7 @@ func add(build *viewer.Builder, line []byte) error {
 	return nil
 }
 
-// errNews reports that a run has another event.
+// errNews reports that a run has a new event.
 var errNews = errors.New("there is a further event")
 
 // Wait implements [viewer.Source].
@@ -198,7 +199,7 @@ func (s *served) Wait(ctx context.Context, id string, run *viewer.Run) error {
 	if err != nil {
 		return err
 	}
-	record, err := s.runs.Wait(ctx, tenant, id) // it follows the last event
+	record, err := s.runs.Wait(ctx, tenant, id) // the record is written after the last event
 	if err == nil && record.Status != viewer.StatusParked {
 		err = viewer.ErrEnded
 	}

@@ -9,22 +9,22 @@ import (
 	"github.com/rlmhq/rlm/server/internal/sse"
 )
 
-// Listener sends an answer of type T while it is made. Its methods are called by one goroutine. If
-// one of them fails, the client has gone away, and no further one is called.
+// Listener sends an answer of type T while it is made. One goroutine calls its methods. If a call
+// fails, the client has gone away, and there are no further calls.
 type Listener[T any] interface {
-	// Begin is called when the work was accepted, and may take long.
+	// Begin is called when the work has been accepted; from then on, it may take long.
 	Begin() error
 	// Add sends a piece of the text.
 	Add(text string) error
 	// Beat keeps the connection alive while there are no pieces.
 	Beat() error
-	// End sends the rest of the answer, or the error in its place.
+	// End sends the rest of the answer, or the error instead.
 	End(got T, err error) error
 }
 
-// Listen passes an answer to a listener while work makes it. Work passes on the pieces of the text;
-// an empty piece starts over, which fails if another one was sent before. It calls accepted before
-// it waits for others.
+// Listen passes an answer to a listener while work makes it. Work passes the pieces of the text to
+// stream. An empty piece means that the text starts over, which fails if a piece was already sent.
+// Work calls accepted before it waits for other work.
 func Listen[T any](
 	ctx context.Context, work func(stream func(string), accepted func()) (T, error), to Listener[T],
 ) error {
@@ -56,7 +56,7 @@ func Listen[T any](
 		var err error
 		select {
 		case <-ctx.Done():
-			return nil // the client has gone away, and work ends with it
+			return nil // the client has gone away, which also ends work
 		case <-beat.C:
 			err = to.Beat()
 		case p := <-pieces:

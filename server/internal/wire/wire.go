@@ -1,5 +1,5 @@
-// Package wire is the common part of the server's protocols for model clients, OpenAI's and
-// Anthropic's: routes with scopes, bodies in JSON, and answers that arrive in pieces.
+// Package wire contains the common parts of OpenAI's and Anthropic's wire protocols: routes with
+// scopes, bodies in JSON, and answers that arrive in pieces.
 package wire
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/failures"
 )
 
-// Handler returns the handler of a route that needs a scope. An error of serve is sent by fail, in
-// the format of the wire, unless a response was.
+// Handler returns the handler of a route that requires a scope. If serve returns an error, fail
+// sends it in the format of the wire; so serve must not return one after it has begun a response.
 func Handler(
 	scope access.Scope, serve func(http.ResponseWriter, *http.Request) error, log *slog.Logger,
 	fail func(w http.ResponseWriter, r *http.Request, err error),
@@ -41,8 +41,8 @@ func Handler(
 	}
 }
 
-// SetErrorHeader sets the headers that belong to an error. Clients of both vendors retry a request
-// only if that can help: the server has already repeated the calls of a model that failed.
+// SetErrorHeader sets the headers that belong to an error. They tell the clients of both vendors to
+// retry only if a retry can help, because the server has already repeated failed calls of a model.
 func SetErrorHeader(h http.Header, e *problem.Error) {
 	e.SetHeader(h)
 	if e.RetryAfter == 0 {
@@ -73,8 +73,8 @@ func Marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 
-// Bounds on what the decoder makes of a body: each message, part of a message or tool may become a
-// struct. Deeper values stay encoded.
+// Bounds on the decoded values of a body, because each message, part of a message or tool may
+// become a struct. Deeper values stay encoded.
 const (
 	maxValues   = 200_000
 	valuesDepth = 5
@@ -84,9 +84,9 @@ const (
 // ones at any time.
 func ReadJSON(r *http.Request, into any) error { return ReadDeepJSON(r, into, valuesDepth) }
 
-// ReadDeepJSON is ReadJSON for a body of which also deeper values are decoded, down to a depth.
+// ReadDeepJSON is like ReadJSON, for a body whose values are decoded down to the given depth.
 func ReadDeepJSON(r *http.Request, into any, depth int) error {
-	body, err := io.ReadAll(r.Body) // the gate bounds it
+	body, err := io.ReadAll(r.Body) // the gate bounds the size
 	if err != nil {
 		return err
 	}

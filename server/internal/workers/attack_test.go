@@ -23,11 +23,11 @@ func withTestTimeout() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), time.Minute)
 }
 
-// withholds is true in a worker that withholds an answer.
+// withholds is true in a worker that withholds its answers.
 var withholds atomic.Bool
 
-// attack runs in a worker, instead of machine code that a snippet smuggled in. Its orders are
-// those of attacks. It returns "done" or the error.
+// attack runs in a worker, in place of machine code that a snippet smuggled in. It executes an
+// order from attacks, and returns "done" or the error.
 func attack(order string) any {
 	what, operand, _ := strings.Cut(order, " ")
 	var err error
@@ -79,7 +79,7 @@ func attack(order string) any {
 		holdProcessor()
 	case "withhold":
 		withholds.Store(true)
-		select {} // blocks only this answer: it answers other requests
+		select {} // only blocks this answer; the worker answers other requests
 	case "withholds":
 		return attackResult{strconv.FormatBool(withholds.Load())}
 	case "kill":
@@ -98,7 +98,7 @@ func attack(order string) any {
 	return attackResult{"done"}
 }
 
-// holdProcessor is a guest that ignores everything, for the watchdog.
+// holdProcessor computes without end, like a guest that only the watchdog can end.
 func holdProcessor() {
 	stay, err := watchdog.Take()
 	if err != nil {
@@ -127,7 +127,7 @@ func describeDescriptors() string {
 	return strings.Join(all, " ")
 }
 
-// describeWritable lists the regular files that the worker can write, besides those in memory.
+// describeWritable lists the regular files that the worker can write, except those in memory.
 func describeWritable() string {
 	var all []string
 	for fd := 3; fd < 256; fd++ {
@@ -156,8 +156,8 @@ func growUntilKilled() {
 	}
 }
 
-// stall blocks every thread of the worker, as an endless instruction would when the collector
-// waits for it.
+// stall blocks every thread of the worker, as an endless instruction would when the garbage
+// collector waits for it.
 func stall() {
 	_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
 }

@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// shortLife is the age from which the end of a worker does not delay the next one.
+	// shortLife is the age below which the end of a worker delays the next one.
 	shortLife = 10 * time.Second
 	// firstBackoff delays a start after a failure. Each further failure doubles it, up to
 	// lastBackoff.
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = time.Second
-	// maxBackoffs is the maximum number of tenants whose failures are remembered.
+	// maxBackoffs is the maximum number of tenants whose failures are recorded.
 	maxBackoffs = 1000
 )
 
-// backoff delays the next worker after consecutive failures: of one tenant's workers that ended too
-// soon, or of starts. The zero value delays nothing.
+// backoff delays the next worker after consecutive failures. A failure is a worker of one tenant
+// that ended too soon, or a failed start. The zero value causes no delay.
 type backoff struct {
 	failures int
 	notUntil time.Time
-	reason   string // why the last one failed
+	reason   string // the cause of the last failure
 }
 
 // add counts a failure.
@@ -41,7 +41,7 @@ func (s *backoff) wait() time.Duration {
 	return max(0, time.Until(s.notUntil))
 }
 
-// noteEnd remembers how a tenant's worker ended. The caller holds mu.
+// noteEnd records how a tenant's worker ended. The caller holds mu.
 func (p *pool) noteEnd(w *worker, reason string) {
 	isOld := time.Since(w.begun) >= shortLife
 	switch {
@@ -71,7 +71,7 @@ func (p *pool) forgetBackoffs() {
 	}
 }
 
-// obstacle returns the reason why a tenant's next worker waits, and for how long. It is empty if
+// obstacle returns why and how long a tenant's next worker must wait. The reason is empty if
 // nothing delays the worker. The caller holds mu.
 func (p *pool) obstacle(tenant string) (why string, wait time.Duration) {
 	if wait := p.starts.wait(); wait > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// BenchmarkSnippet compares a snippet in a worker with one in this process.
+// BenchmarkSnippet compares the time of a snippet in a worker with that in this process.
 func BenchmarkSnippet(b *testing.B) {
 	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir()})
 	if err != nil {

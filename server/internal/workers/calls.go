@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// running is a snippet that runs in a worker. All requests of the worker for it pass through here.
+// running is a snippet that runs in a worker. It answers the worker's requests for this snippet.
 type running struct {
 	ctx     context.Context //nolint:containedctx // the context of the call of Run
 	stop    context.CancelFunc
@@ -38,22 +38,22 @@ type running struct {
 	parts   *parts
 	clock   *clock
 	slot    *slots.Slot
-	growth  int64 // memory, in bytes, lent to it while it computes
+	growth  int64 // bytes of memory lent to the snippet while it computes
 	written int64 // bytes of output
 	failed  error // a panic of the output's writer
 
 	slotting sync.Mutex    // guards pending and the slot
 	pending  int           // active calls
-	computes chan struct{} // receives an element when it computes again
+	computes chan struct{} // receives an element when the snippet computes again
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	made   map[int]bool
 	isOver bool
 	calls  sync.WaitGroup
 }
 
-// clock abandons a snippet that does not end in time. It stops while the host is asked, and while
-// the snippet waits for its slot.
+// clock calls a function if a snippet does not end in time. The clock stops during host calls, and
+// while the snippet waits for its slot.
 type clock struct {
 	timer *time.Timer
 	left  time.Duration
@@ -77,7 +77,7 @@ func (c *clock) resume() {
 	c.timer.Reset(max(c.left, time.Second))
 }
 
-// find returns the snippet that is running in a session.
+// find returns the snippet that is running in a session, or nil.
 func (w *worker) find(id int64) *running {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (w *worker) countRunning() int {
 	return len(w.running)
 }
 
-// Notice implements jsonrpc.Handler: output, and parts of results.
+// Notice implements jsonrpc.Handler. It receives output, and parts of results.
 func (w *worker) Notice(method string, params jsonrpc.Raw) error {
 	switch method {
 	case methodOutput:
@@ -146,10 +146,10 @@ func (r *running) takeOutput(p outputParams) {
 		session.WriteEcho(to, p.Data)
 		return
 	}
-	_, _ = to.Write(p.Data) // documented: the snippet does not see errors of its output
+	_, _ = to.Write(p.Data) // documented: errors of the output do not reach the snippet
 }
 
-// Begin implements jsonrpc.Handler: host calls, and files of contexts.
+// Begin implements jsonrpc.Handler. It answers host calls, and requests for files of contexts.
 func (w *worker) Begin(ctx context.Context, method string, params jsonrpc.Raw) (jsonrpc.Answer, error) {
 	switch method {
 	case methodCall:
@@ -186,7 +186,7 @@ func (p *pool) sandboxOf(w *worker, id int64) *sandbox {
 	return w.boxes[id]
 }
 
-// beginCall admits a host call: the worker has counted it, but may lie.
+// beginCall admits a host call. It counts calls itself, because the worker's count may be wrong.
 func (r *running) beginCall(ctx context.Context, p callParams) (jsonrpc.Answer, error) {
 	call := tiers.Call{Function: p.Function, Snippet: r.snippet, Ordinal: p.Ordinal}
 	held := 0
@@ -250,8 +250,8 @@ func (r *running) admit(p callParams, call tiers.Call) error {
 	return nil
 }
 
-// call calls the host. The snippet's context leads to its run log; the request's context ends the
-// call.
+// call calls the host, with the snippet's context, which contains its run log. The end of the
+// request's context cancels the call.
 func (r *running) call(request context.Context, call tiers.Call) (tiers.Value, error) {
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
@@ -293,19 +293,20 @@ func (r *running) resume() {
 }
 
 const (
-	// stopWithin is how long a snippet may take to stop when others wait. A snippet that takes
-	// longer mostMisses times in a row continues without slots, and the operating system shares
-	// the processors.
+	// stopWithin is how long a snippet may take to pause when others wait. If a snippet takes
+	// longer mostMisses times in a row, it continues without a slot, and the operating system
+	// shares the processors.
 	stopWithin = 100 * time.Millisecond
 	mostMisses = 5
 )
 
-// share lets others compute when the snippet has computed for long, until the snippet ends.
+// share pauses the snippet for others whenever it has computed for long. It returns when the
+// snippet ends.
 func (r *running) share() {
 	for misses := 0; r.slot != nil && r.ctx.Err() == nil; {
 		r.slotting.Lock()
 		left, changed := r.slot.Left()
-		if r.pending > 0 { // whether it has its slot is settled when it computes again
+		if r.pending > 0 { // the slot is checked when the snippet computes again
 			left, changed = math.MaxInt64, r.computes
 		}
 		isOver := left <= 0
@@ -340,8 +341,8 @@ func (r *running) await(c <-chan struct{}, longest time.Duration) {
 	}
 }
 
-// letOthersGo stops the snippet until it has its next slot, and returns false if it does not stop.
-// The caller holds slotting.
+// letOthersGo pauses the snippet until it has its next slot. It returns false if the snippet does
+// not pause in time. The caller holds slotting.
 func (r *running) letOthersGo() bool {
 	r.box.pauses++
 	p := pauseParams{ofSession{r.id}, r.box.pauses}
@@ -351,7 +352,7 @@ func (r *running) letOthersGo() bool {
 	go func() { stopped <- r.worker.conn.Call(ctx, methodPause, p, nil) == nil }()
 
 	r.clock.pause()
-	r.slot.PassOn(r.ctx) // others need not wait until it has stopped, which takes a moment
+	r.slot.PassOn(r.ctx) // before the snippet has paused, so that others need not wait
 	r.clock.resume()
 	hasStopped := <-stopped
 	_ = r.worker.conn.Notify(methodResume, p) // a dead worker has no snippet
@@ -377,7 +378,7 @@ func (r *running) finish() {
 	r.slot.End()
 }
 
-// maxSaid is the maximum length of an error's text, in characters.
+// maxSaid is the maximum length of an error's message, in characters.
 const maxSaid = 10_000
 
 // decodeError converts a worker's error to a tier's error.

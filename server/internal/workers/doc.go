@@ -1,23 +1,23 @@
-// Package workers runs a tier behind a second wall. The process that holds keys, money and files,
-// the parent, starts workers: this very binary, in a jail without network, files, environment and
-// other processes. A worker holds sandboxes of the tier. The parent has a [tiers.Tier] whose
-// sandboxes live in the workers, so everything that uses tiers can use workers.
+// Package workers runs a tier behind a second wall. The parent, which is the process with the keys,
+// budgets and files, starts workers. A worker is the same binary in a jail without network, files,
+// environment and other processes. A worker holds sandboxes of the tier. To the parent, the workers
+// are a [tiers.Tier], so everything that uses tiers can use workers.
 //
-// The two communicate by JSON-RPC, as clients of the session protocol do, in the terms of package
-// tiers: open, run, fork, export. A snippet's calls come back as requests, which the parent
-// answers. Contexts are passed to the worker as descriptors of read-only files.
+// Parent and worker communicate by JSON-RPC, like clients of the session protocol, with the
+// operations of package tiers: open, run, fork, export. The worker sends a snippet's host calls as
+// requests, which the parent answers. The parent passes contexts as descriptors of read-only files.
 //
-// A worker is hostile: a snippet may have taken it over. The parent bounds and checks everything
-// that comes from it, and gives it nothing but what its own sessions may see. Sessions of
-// different tenants never share a worker, unless the options allow it.
+// A worker is assumed to be hostile, because a snippet may have taken it over. The parent bounds
+// and checks everything that the worker sends, and gives it only data that its own sessions may
+// read. Sessions of different tenants never share a worker, unless the options allow it.
 //
-// A worker that dies takes only its sessions with it, and these are restored elsewhere from their
-// last saved state. The next result of each reports what was lost. The parent saves a session that
+// The death of a worker affects only its sessions, which are restored elsewhere from their last
+// saved state. The next result of each session reports the loss. The parent saves a session that
 // rests or has run many snippets, and evicts resting sessions when others need their place or
 // memory.
 //
-// If nothing can end a snippet, its worker is condemned: the other sessions move out, complete
-// with their state, and the worker ends when it is empty.
+// If nothing can end a snippet, its worker is condemned: the other sessions move out with their
+// complete state, and the worker ends when it is empty.
 package workers
 
 import (
@@ -31,15 +31,15 @@ import (
 
 // Options configure the number of workers, and their resources. The zero value works.
 type Options struct {
-	// Workers is the maximum number of processes, and Sessions of sandboxes in each. Zero means 8
-	// and 32. Additional sessions wait on the parent's side, as their saved state.
+	// Workers is the maximum number of processes, and Sessions that of sandboxes in each process.
+	// Zero means 8 and 32. The parent keeps additional sessions as saved states.
 	Workers, Sessions int
 	// Memory bounds all workers together, in bytes; one tenant may use three quarters of it. Zero
 	// means three quarters of the memory of this machine or container.
 	Memory int64
 	// Engine is the engine of tier wasm: see rlm.Options.WasmEngine.
 	Engine string
-	// ShareWorkers lets sessions of different tenants share a worker.
+	// ShareWorkers allows sessions of different tenants to share a worker.
 	ShareWorkers bool
 	// AllowSampled accepts a machine without cgroups, and AllowNested one without namespaces: see
 	// package jail.
@@ -52,23 +52,23 @@ type Options struct {
 	// Ended, if set, is called for each worker that ended by itself or had to be ended, with the
 	// cause.
 	Ended func(Ending)
-	// Log receives messages for the operators of the service.
+	// Log receives messages for the operators of the server.
 	Log *slog.Logger
 }
 
-// Cause is the reason why a worker ended, in a word.
+// Cause is the reason why a worker ended, as one word.
 type Cause string
 
-// The causes.
+// These are the causes.
 const (
 	CauseMemory   Cause = "memory"   // it exceeded its memory
 	CauseSilent   Cause = "silent"   // it did not answer
 	CauseStuck    Cause = "stuck"    // nothing could end a snippet in it
 	CauseProtocol Cause = "protocol" // it sent an invalid message
-	CauseSignal   Cause = "signal"   // it was killed from outside, or by a fault of its code
+	CauseSignal   Cause = "signal"   // it was killed from outside, or by a fault in its code
 	CauseExit     Cause = "exit"     // it exited
 
-	causeNone Cause = "" // the parent has no use for it any more
+	causeNone Cause = "" // the parent no longer needed it
 )
 
 // Causes lists all causes.
@@ -97,10 +97,10 @@ func (o Options) check() error {
 	return nil
 }
 
-// Stats count the current contents of a tier.
+// Stats describe the current workers and sessions of a tier.
 type Stats struct {
-	// Workers counts processes, Live the sandboxes in them, Saved the sessions that exist only as
-	// a saved state.
+	// Workers counts the processes, Live the sandboxes in them, and Saved the sessions that exist
+	// only as a saved state.
 	Workers, Live, Saved int
 	// Memory is the memory of the workers, in bytes, as last measured.
 	Memory int64
@@ -108,11 +108,11 @@ type Stats struct {
 	Ended map[Cause]int64
 }
 
-// Tier is a tier whose sandboxes live in workers.
+// Tier is a tier whose sandboxes are in workers.
 type Tier interface {
 	tiers.Tier
 	Stats() Stats
-	// MostMemory returns the highest memory limit that a session can have, in bytes: a higher one
+	// MostMemory returns the highest memory limit that a session can have, in bytes. A higher limit
 	// is lowered to it, as Result.Enforced shows.
 	MostMemory() int64
 }

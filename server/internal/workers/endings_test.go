@@ -34,12 +34,13 @@ func (e *endings) list() []Ending {
 	return e.all
 }
 
-// TestTheEndOfAWorkerTouchesOnlyItsSessions ends a worker in each way. Its session is restored
-// from what was saved and reports its loss, and a neighbour notices nothing.
+// TestTheEndOfAWorkerTouchesOnlyItsSessions ends a worker in each way. It checks that the worker's
+// session is restored from its saved state and reports its loss, and that a session in another
+// worker is unaffected.
 func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 	ended := &endings{}
 	tier := openTier(t, Options{
-		SaveAfter: time.Hour, Memory: 2 << 30, Ended: ended.add, // more than one worker may use
+		SaveAfter: time.Hour, Memory: 2 << 30, Ended: ended.add, // more than one worker can use
 	})
 	neighbour := open(t, tier, tenant("neighbour"))
 	runSnippet(t, neighbour, "kept = 1")
@@ -68,7 +69,7 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 			}
 			switch {
 			case order == "stall" || order == "kill":
-				<-box.worker.gone // it may still have answered
+				<-box.worker.gone // it may still have answered the snippet
 			case err == nil:
 				t.Fatal("the worker lives on")
 			}
@@ -91,8 +92,8 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 	}
 }
 
-// TestALossIsReportedAfterOtherUses: if an export or a fork restores the session, the next result
-// still reports the loss.
+// TestALossIsReportedAfterOtherUses checks that the next result reports a loss even if an export or
+// a fork restored the session.
 func TestALossIsReportedAfterOtherUses(t *testing.T) {
 	box := open(t, openTier(t, Options{SaveAfter: time.Hour}), tiers.Config{}).(*sandbox)
 	runSnippet(t, box, "n = 41")
@@ -118,7 +119,7 @@ func TestALossIsReportedAfterOtherUses(t *testing.T) {
 	}
 }
 
-// saveNow saves the session as it would be saved when it rests.
+// saveNow saves the session immediately, as if it had rested.
 func (s *sandbox) saveNow(t *testing.T) {
 	t.Helper()
 	s.using.Lock()
@@ -128,8 +129,8 @@ func (s *sandbox) saveNow(t *testing.T) {
 	}
 }
 
-// TestASaveThatIsBrokenOffIsMadeLater: a save that ends early, because the caller gives up or the
-// worker ends, is repeated later.
+// TestASaveThatIsBrokenOffIsMadeLater checks that a save is repeated later if the caller gave up or
+// the worker ended.
 func TestASaveThatIsBrokenOffIsMadeLater(t *testing.T) {
 	box := open(t, openTier(t, Options{}), tiers.Config{}).(*sandbox)
 	save := func(ctx context.Context) bool {
@@ -157,7 +158,8 @@ func TestASaveThatIsBrokenOffIsMadeLater(t *testing.T) {
 	box.saveNow(t)
 }
 
-// TestTheEndOfAWorkerEndsItsSnippets: the running snippet has crashed, and the session continues.
+// TestTheEndOfAWorkerEndsItsSnippets checks that the running snippet is reported as crashed, and
+// that the session continues.
 func TestTheEndOfAWorkerEndsItsSnippets(t *testing.T) {
 	tier := openTier(t, Options{})
 	cfg := tiers.Config{Functions: []tiers.Function{{Name: "wait"}}}
@@ -179,7 +181,7 @@ func TestTheEndOfAWorkerEndsItsSnippets(t *testing.T) {
 	mustPrint(t, box, "print(a, 'b' in globals())", "kept False\n")
 }
 
-// TestSessionsThatRestMakeRoom opens more sessions than there are places.
+// TestSessionsThatRestMakeRoom checks more sessions than there are places.
 func TestSessionsThatRestMakeRoom(t *testing.T) {
 	tier := openTier(t, Options{Workers: 1, Sessions: 3})
 	var all []tiers.Sandbox
@@ -198,7 +200,7 @@ func TestSessionsThatRestMakeRoom(t *testing.T) {
 }
 
 // TestTenantsMakeRoomForOneAnother checks that a worker with only resting sessions is emptied for
-// another tenant, who gets a fresh worker.
+// another tenant, which gets a fresh worker.
 func TestTenantsMakeRoomForOneAnother(t *testing.T) {
 	tier := openTier(t, Options{Workers: 1, Sessions: 4})
 	a := open(t, tier, tenant("a")).(*sandbox)

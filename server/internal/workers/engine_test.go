@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// models answers by rules under any name.
+// models resolves every name to a model that answers by rules.
 type models struct{ llm.Provider }
 
 // Resolve implements repl.Models.
@@ -42,8 +42,8 @@ func openEngine(t *testing.T) *rlm.Engine {
 	return engine
 }
 
-// TestAnEngineRunsWholeLoopsInWorkers calls the models in the parent and runs the snippets in a
-// worker.
+// TestAnEngineRunsWholeLoopsInWorkers checks a loop that calls models in the parent and runs
+// snippets in a worker.
 func TestAnEngineRunsWholeLoopsInWorkers(t *testing.T) {
 	root := "```repl\nanswers = llm_query_batched(['a', 'b'])\nsub = rlm_query('count', context)\n" +
 		"FINAL([len(context), answers, sub])\n```"
@@ -67,10 +67,10 @@ func TestAnEngineRunsWholeLoopsInWorkers(t *testing.T) {
 	}
 }
 
-// TestASessionHasItsContextsAndFunctions hands over each kind of context.
+// TestASessionHasItsContextsAndFunctions checks each kind of context in a worker.
 func TestASessionHasItsContextsAndFunctions(t *testing.T) {
 	folder := t.TempDir()
-	long := strings.Repeat("a long line of text\n", 600_000) // a str without a copy
+	long := strings.Repeat("a long line of text\n", 600_000) // becomes a str without a copy
 	for name, text := range map[string]string{"a.txt": "first", "b/c.txt": "second é", "long.log": long} {
 		path := filepath.Join(folder, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

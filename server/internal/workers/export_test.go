@@ -4,10 +4,10 @@ package workers
 
 import "strings"
 
-// The hooks are set before package jail starts the worker from an init function.
+// This initializer sets the hooks before an init function starts the worker for package jail.
 var _ = func() bool { testHook, testSnippet = attack, hang; return true }()
 
-// hangs begins a snippet that nothing can end.
+// hangs is the beginning of a snippet that nothing can end.
 const hangs = "# hang"
 
 func hang(source string) {
@@ -16,7 +16,7 @@ func hang(source string) {
 	}
 }
 
-// Attack makes the worker of a sandbox do something that native code could do, and returns the
+// Attack makes the worker of a sandbox execute an order, as native code could, and returns the
 // result.
 func (s *sandbox) Attack(order string) (string, error) {
 	s.using.Lock()

@@ -31,7 +31,7 @@ type sender struct {
 // sendTimeout bounds a send to a worker that does not accept its files.
 const sendTimeout = 10 * time.Second
 
-// send sends files, which remain the caller's.
+// send sends files. The caller still owns them.
 func (s *sender) send(files ...*os.File) (token, error) {
 	fds := make([]int, len(files))
 	for i, f := range files {
@@ -56,7 +56,7 @@ type receiver struct {
 
 	mu      sync.Mutex
 	arrived map[token][]*os.File
-	changed chan struct{} // closed at the next arrival
+	changed chan struct{} // closed when the next files arrive
 	failed  error
 }
 
@@ -83,7 +83,7 @@ func (r *receiver) readAll() {
 	}
 }
 
-// take returns the files of a token, which are then the caller's.
+// take returns the files of a token. The caller then owns them.
 func (r *receiver) take(ctx context.Context, t token) ([]*os.File, error) {
 	for {
 		r.mu.Lock()
@@ -172,7 +172,7 @@ func memoryFile() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "memory"), nil
 }
 
-// allSeals make a file in memory immutable.
+// allSeals are the seals that make a file in memory immutable.
 const allSeals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 
 // sealedFile creates an immutable file in memory.
@@ -192,7 +192,7 @@ func sealedFile(write func(*os.File) error) (*os.File, error) {
 	return file, nil
 }
 
-// sealedBytes is sealedFile for bytes.
+// sealedBytes is like sealedFile, for bytes.
 func sealedBytes(data []byte) (*os.File, error) {
 	return sealedFile(func(f *os.File) error {
 		_, err := f.WriteAt(data, 0)

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// FuzzResult decodes a hostile worker's result of a snippet. An accepted result keeps a tier's
-// promises.
+// FuzzResult checks that each result of a hostile worker that is accepted keeps the promises of a
+// tier.
 func FuzzResult(f *testing.F) {
 	f.Add(`{"status":"ok","stdout":"MQo=","usage":{"output":2},"variables":null}`, "stdout", "")
 	f.Add(`{"status":"raised","exception":{"type":"eA==","message":"","traceback":""},"usage":{},"variables":[]}`,
@@ -58,7 +58,7 @@ func FuzzError(f *testing.F) {
 	})
 }
 
-// TestPartsAreBounded checks that endless pieces are not kept.
+// TestPartsAreBounded checks that an endless series of pieces is not kept in memory.
 func TestPartsAreBounded(t *testing.T) {
 	limits := tiers.Limits{Output: 10, Memory: 1 << 10}
 	for _, of := range []string{partStdout, partArtefact, "else"} {
@@ -82,8 +82,8 @@ func TestPartsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAWorkerCallsOnlyWhatIsOffered plays a worker that calls functions of other sessions, and
-// calls twice.
+// TestAWorkerCallsOnlyWhatIsOffered checks a worker that calls functions that were not offered, and
+// that repeats call numbers.
 func TestAWorkerCallsOnlyWhatIsOffered(t *testing.T) {
 	box := &sandbox{limits: tiers.DefaultLimits()}
 	box.cfg.Functions = []tiers.Function{{Name: "offered"}, {Name: "value", Value: tiers.Value("1")}}
@@ -116,7 +116,7 @@ func TestAWorkerCallsOnlyWhatIsOffered(t *testing.T) {
 	}
 }
 
-// TestTextsOfAWorkerAreBounded sends long texts from a worker.
+// TestTextsOfAWorkerAreBounded checks long strings from a worker.
 func TestTextsOfAWorkerAreBounded(t *testing.T) {
 	long := strings.Repeat("x", maxException+1)
 	for name, r := range map[string]tiers.Result{

@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// handOver sends inputs to a worker, and describes them for it.
+// handOver sends inputs to a worker, and returns their descriptions.
 func (w *worker) handOver(ctx context.Context, list []tiers.Input) ([]inputParams, error) {
 	all := []inputParams{}
 	for i, in := range list {
@@ -34,7 +34,7 @@ func (w *worker) handOver(ctx context.Context, list []tiers.Input) ([]inputParam
 	return all, nil
 }
 
-// handOverOne sends an input. The worker refuses an input unless it has exactly one value.
+// handOverOne sends an input. The worker refuses an input that does not have exactly one value.
 func (w *worker) handOverOne(ctx context.Context, in tiers.Input, p *inputParams) (err error) {
 	if in.Text != nil {
 		text, err := bigtext.Of(ctx, in.Text)
@@ -74,7 +74,7 @@ func (w *worker) sendText(text *bigtext.Text) (p textParams, err error) {
 	}
 
 	var files, copies []*os.File
-	defer func() { _ = closeAll(copies) }() // they are only read
+	defer func() { _ = closeAll(copies) }() // the copies are only read
 	for _, one := range texts {
 		file, isCopy, err := fileOf(one)
 		if err != nil {
@@ -90,7 +90,7 @@ func (w *worker) sendText(text *bigtext.Text) (p textParams, err error) {
 	return p, err
 }
 
-// send sends files to the worker. A worker that does not accept them is ended.
+// send sends files to the worker. If the worker does not accept the files, send ends it.
 func (w *worker) send(files ...*os.File) (token, error) {
 	t, err := w.sender.send(files...)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -104,8 +104,8 @@ func (w *worker) send(files ...*os.File) (token, error) {
 	return t, nil
 }
 
-// fileOf returns a file with the bytes of a text: its own, if it is read-only, or a copy in
-// memory.
+// fileOf returns a file with the bytes of a text: the text's own file if it is read-only, or else a
+// copy in memory.
 func fileOf(text *bigtext.Text) (file *os.File, isCopy bool, err error) {
 	if file = text.File(); file != nil {
 		mode, err := unix.FcntlInt(file.Fd(), unix.F_GETFL, 0)
@@ -154,7 +154,7 @@ func (w *worker) sendBytes(data []byte) (token, error) {
 	return w.send(file)
 }
 
-// lend answers a worker's request for a text of an input.
+// lend answers a worker's request for a text in an input.
 func (s *sandbox) lend(ctx context.Context, w *worker, p textRequest) (textParams, error) {
 	input, err := s.input(p.Input)
 	if err != nil {
@@ -239,7 +239,7 @@ func (a *packages) send(w *worker, files fs.FS) (token, error) {
 			return 0, fmt.Errorf("cannot hand the packages to a worker: %w", err)
 		}
 		if a.file != nil {
-			_ = a.file.Close() // it is in memory
+			_ = a.file.Close() // the file is in memory
 		}
 		a.of, a.file = folder, made
 	}

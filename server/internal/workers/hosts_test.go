@@ -11,12 +11,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// hostThatWaits answers when its context ends, and closes asked with the first call.
+// hostThatWaits returns a host that answers when its context ends, and that closes asked at the
+// first call.
 func hostThatWaits(asked chan struct{}) tiers.Host {
 	return hostUntil(asked, &atomic.Bool{})
 }
 
-// hostUntil answers 7 as soon as it may.
+// hostUntil returns a host that answers 7 as soon as mayAnswer is set.
 func hostUntil(asked chan struct{}, mayAnswer *atomic.Bool) tiers.Host {
 	var once sync.Once
 	return tiers.HostFunc(func(ctx context.Context, _ tiers.Call) (tiers.Value, error) {
@@ -32,7 +33,7 @@ func hostUntil(asked chan struct{}, mayAnswer *atomic.Bool) tiers.Host {
 	})
 }
 
-// writerFunc is called with the written data.
+// writerFunc is a writer that calls a function with the written data.
 type writerFunc func([]byte)
 
 // Write implements io.Writer.

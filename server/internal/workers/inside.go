@@ -30,22 +30,22 @@ func init() { //nolint:gochecknoinits // a jail starts this program again, and e
 	jail.Register(jailName, runWorker)
 }
 
-// The files that a worker receives first: the socket for other files, the scratch file, and the
-// prepared parts of tier wasm, if any.
+// These are the files that a worker receives first: the socket for other files, the scratch file,
+// and the prepared parts of tier wasm, if any.
 const (
 	fileSocket = iota
 	fileScratch
 	fileParts
 )
 
-// Tests set these functions. testHook acts in a worker as a snippet that took it over; testSnippet
-// runs before a snippet.
+// Tests set these functions. testHook acts in a worker like a snippet that has taken it over;
+// testSnippet runs before a snippet.
 var (
 	testHook    func(order string) any
 	testSnippet func(source string)
 )
 
-// exitStuck is the exit code of a worker that the watchdog ended; stuckProcess explains it.
+// exitStuck is the exit code of a worker that the watchdog ended; stuckProcess is its explanation.
 const (
 	exitStuck    = 4
 	stuckProcess = "a snippet held a processor, and no limit ended it"
@@ -53,7 +53,7 @@ const (
 
 // runWorker is the worker's program.
 func runWorker(conn *os.File) int {
-	// Guests may compute on all processors, and a message must not wait for one of them.
+	// Guests may compute on all processors, and a message must not wait for a guest.
 	runtime.GOMAXPROCS(runtime.NumCPU() + 2)
 	watchdog.EndProcess(exitStuck, stuckProcess+"\n")
 	w, err := newInside(conn)
@@ -99,7 +99,7 @@ func newInside(conn *os.File) (*inside, error) {
 	if err := unix.SetNonblock(int(first[fileSocket].Fd()), true); err != nil {
 		return nil, err
 	}
-	socket, err := duplicate(first[fileSocket]) // a descriptor that the poller knows
+	socket, err := duplicate(first[fileSocket]) // a descriptor that Go's poller can use
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +109,10 @@ func newInside(conn *os.File) (*inside, error) {
 	return w, nil
 }
 
-// hello prepares the tier that the parent names.
+// hello prepares the tier that the parent requests.
 func (w *inside) hello(ctx context.Context, p helloParams) (_ none, err error) {
-	// The collector counts the ballast, and so runs seldom: while snippets compute, each of its
-	// runs delays the short ones.
+	// Because of the ballast, the garbage collector runs rarely. While snippets compute, each
+	// collection would delay short snippets.
 	w.ballast = make([]byte, min(p.Garbage, maxGarbage))
 	w.engine, err = rlm.New(rlm.Options{CacheDir: "none", WasmEngine: p.Engine})
 	if err != nil {
@@ -136,7 +136,7 @@ func duplicate(file *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), file.Name()), nil
 }
 
-// serve answers the parent until it is gone.
+// serve answers the parent until the connection ends.
 func (w *inside) serve(conn *os.File) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	w.conn = jsonrpc.New(conn, conn, w, log)
@@ -157,7 +157,7 @@ func (w *inside) Notice(method string, params jsonrpc.Raw) error {
 
 	b := w.find(p.Session)
 	switch {
-	case b == nil: // it has ended
+	case b == nil: // the session has ended
 	case method == methodStop:
 		b.stop()
 	default:
@@ -215,7 +215,7 @@ func answer[P, R any](
 	}, nil
 }
 
-// describeError converts a tier's error to its form on the wire.
+// describeError converts a tier's error to its wire format.
 func describeError(err error) error {
 	var broken *tiers.BrokenError
 	var rejected *tiers.RejectedError
@@ -257,7 +257,7 @@ func (w *inside) adopt(id int64, b *box) {
 	w.boxes[id] = b
 }
 
-// tapeFor returns the tape that the server has ordered, nil for none.
+// tapeFor returns the tape that the server has requested, or nil.
 func tapeFor(p runParams) (*session.Tape, error) {
 	switch {
 	case !p.Taped:

@@ -28,13 +28,13 @@ type box struct {
 	inputs  *shared
 
 	mu     sync.Mutex
-	cancel context.CancelFunc // cancels the running snippet; nil for none
-	gate   *slots.Gate        // the same
-	over   int                // the last pause of an ended snippet
-	isTold bool               // the parent knows how limits are enforced
+	cancel context.CancelFunc // cancels the running snippet; nil if there is none
+	gate   *slots.Gate        // pauses the running snippet; nil if there is none
+	over   int                // the number of the last pause of an ended snippet
+	isTold bool               // the parent was told how limits are enforced
 }
 
-// shared are the inputs of a session and its forks.
+// shared contains the inputs of a session and its forks.
 type shared struct {
 	mu    sync.Mutex
 	users int
@@ -72,7 +72,7 @@ func (b *box) stop() {
 	}
 }
 
-// begin returns the context of a new snippet, and records how to stop it until end.
+// begin returns the context of a new snippet, which stop can cancel until end is called.
 func (b *box) begin(ctx context.Context) context.Context {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +94,7 @@ func (b *box) findGate() *slots.Gate {
 	return b.gate
 }
 
-// pause stops the running snippet until it is resumed.
+// pause stops the running snippet until resume is called.
 func (w *inside) pause(ctx context.Context, p pauseParams) (none, error) {
 	b, err := w.use(p.Session)
 	if err != nil {
@@ -187,7 +187,7 @@ func (w *inside) host(ctx context.Context, call tiers.Call) (tiers.Value, error)
 	return r.Value, nil
 }
 
-// beginRun makes the snippet stoppable before the next message is read.
+// beginRun begins a snippet. The snippet can be stopped before the next message is read.
 func (w *inside) beginRun(ctx context.Context, params jsonrpc.Raw) (jsonrpc.Answer, error) {
 	var p runParams
 	if err := jsonrpc.Decode(params, &p); err != nil {
@@ -389,7 +389,7 @@ func (w *inside) collect(ctx context.Context, p ofSession) (collectResult, error
 	return collectResult{to.written, got.Lost}, err
 }
 
-// counting counts the bytes written.
+// counting is a writer that counts the bytes written.
 type counting struct {
 	to      io.Writer
 	written int64
@@ -423,7 +423,7 @@ func decodeFile(file *os.File, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// mapFile returns the content of an immutable file, until unmap is called.
+// mapFile maps an immutable file. Its content is valid until unmap is called.
 func mapFile(file *os.File) (data []byte, unmap func(), err error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -433,7 +433,7 @@ func mapFile(file *os.File) (data []byte, unmap func(), err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read the pages of a session: %w", err)
 	}
-	return data, func() { _ = unix.Munmap(data) }, nil // it fails only for memory that was never mapped
+	return data, func() { _ = unix.Munmap(data) }, nil // fails only if it was never mapped
 }
 
 func readFile(file *os.File) ([]byte, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// receive opens the inputs that the parent hands over. They belong to the session.
+// receive opens the inputs that the parent hands over. The session owns them.
 func (b *box) receive(ctx context.Context, list []inputParams) ([]tiers.Input, error) {
 	var all []tiers.Input
 	first := len(b.inputs.list)
@@ -56,7 +56,8 @@ func (b *box) receiveOne(ctx context.Context, number int, p inputParams) (in tie
 	return in, err
 }
 
-// receiveText opens a text. The request identifies it for the parent.
+// receiveText opens a text that the parent sent. The parameter from identifies the text to the
+// parent.
 func (b *box) receiveText(
 	ctx context.Context, p textParams, from textRequest,
 ) (*bigtext.Text, error) {
@@ -89,7 +90,7 @@ func (b *box) receiveText(
 		})
 }
 
-// fetchBytes asks the parent for a text, and copies its bytes.
+// fetchBytes requests a text from the parent, and copies its bytes.
 func (b *box) fetchBytes(ctx context.Context, from textRequest) ([]byte, error) {
 	text, err := b.fetch(ctx, from)
 	if err != nil {
@@ -100,10 +101,10 @@ func (b *box) fetchBytes(ctx context.Context, from textRequest) ([]byte, error) 
 	return bytes.Clone(data), err
 }
 
-// fetch asks the parent for a text.
+// fetch requests a text from the parent.
 func (b *box) fetch(ctx context.Context, from textRequest) (*bigtext.Text, error) {
 	if running, ok := ctx.Value(boxKey{}).(*box); ok {
-		from.Session = running.id // perhaps a fork of a closed session
+		from.Session = running.id // which may be a fork of a closed session
 	}
 	var r textResult
 	if err := b.worker.conn.Call(ctx, methodText, from, &r); err != nil {
@@ -139,7 +140,7 @@ type dir struct {
 	sizes  map[string]int64
 }
 
-// Name implements the naming of package bigtext.
+// Name implements the optional naming interface of package bigtext.
 func (d *dir) Name() string { return d.name }
 
 // Names implements tiers.Dir.

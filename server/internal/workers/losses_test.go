@@ -23,11 +23,12 @@ func kill(t *testing.T, box *sandbox) {
 	<-w.gone
 }
 
-// TestABusySessionLosesFewSnippets kills the worker of a session that never rests.
+// TestABusySessionLosesFewSnippets checks how many snippets a session that never rests loses with
+// its worker.
 func TestABusySessionLosesFewSnippets(t *testing.T) {
 	box := open(t, openTier(t, Options{SaveAfter: time.Hour}), tiers.Config{}).(*sandbox)
 	ran, kept := 0, 0
-	for kept < 3*saveSnippets || ran == kept { // something is saved, and something is not
+	for kept < 3*saveSnippets || ran == kept { // until some snippets are saved and some are not
 		ran++
 		mustPrint(t, box, "n = globals().get('n', 0) + 1; print(n)", fmt.Sprintln(ran))
 		box.using.Lock()
@@ -51,8 +52,8 @@ func TestABusySessionLosesFewSnippets(t *testing.T) {
 	}
 }
 
-// TestALossIsSaidAfterErrors: as long as no worker can start, each error reports that nothing has
-// run.
+// TestALossIsSaidAfterErrors checks that errors while no worker can start say that the snippet
+// never ran, and that the next result still reports the loss.
 func TestALossIsSaidAfterErrors(t *testing.T) {
 	tier := openTier(t, Options{SaveAfter: time.Hour})
 	box := open(t, tier, tenant("a")).(*sandbox)
@@ -85,8 +86,8 @@ func TestALossIsSaidAfterErrors(t *testing.T) {
 	mustPrint(t, box, "print(1)", "1\n")
 }
 
-// TestASessionGoesBackToPagesAndGetsWhatCameLater checks that additions since the last save exist,
-// too.
+// TestASessionGoesBackToPagesAndGetsWhatCameLater checks that a restored session also has the
+// inputs and functions that were added since the save.
 func TestASessionGoesBackToPagesAndGetsWhatCameLater(t *testing.T) {
 	box := open(t, openTier(t, Options{SaveAfter: time.Hour}), tiers.Config{Out: true}).(*sandbox)
 	runSnippet(t, box, "numbers = iter('abc'); next(numbers); open('/out/f', 'w').write('x')")
@@ -115,7 +116,8 @@ func TestASessionGoesBackToPagesAndGetsWhatCameLater(t *testing.T) {
 	}
 }
 
-// TestALossNamesValuesThatNoStateHas: without pages, a generator is lost with the worker.
+// TestALossNamesValuesThatNoStateHas checks that the loss names a generator, which a state without
+// pages cannot contain.
 func TestALossNamesValuesThatNoStateHas(t *testing.T) {
 	box := open(t, openTier(t, Options{SaveAfter: time.Hour}), tiers.Config{}).(*sandbox)
 	runSnippet(t, box, "n = 1; g = (i for i in 'ab')")

@@ -26,7 +26,7 @@ func machineMemory() int64 {
 	}
 
 	for line := range strings.Lines(string(text)) {
-		// hierarchy:controllers:path, with no controllers for version 2.
+		// The format is hierarchy:controllers:path. For version 2, the controllers are empty.
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		switch {
 		case len(fields) != 3:
@@ -39,14 +39,14 @@ func machineMemory() int64 {
 	return most
 }
 
-// groupMemory returns the lowest limit of a group and its ancestors. In a container, the path may
-// not be below the visible root; then the root's limit applies.
+// groupMemory returns the lowest memory limit of a group and its ancestors. In a container, the
+// path may lie outside the visible root; then the root's limit applies.
 func groupMemory(root, path, file string) int64 {
 	most := int64(math.MaxInt64)
 	for dir := filepath.Join(root, path); strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
 		text, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
-			continue // it does not exist, or has no limit
+			continue // the file does not exist, or sets no limit
 		}
 		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
 			most = min(most, n)

@@ -12,22 +12,22 @@ import (
 	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
-// The memory of the workers has two bounds. A worker's own limit is the memory that its sessions
-// may use together, so that no session below its limit ends the others; it grows with them. In
-// addition, a snippet begins only if all workers together have room for what it may still use; idle
-// sessions, for which the limits are irrelevant, leave to make room. Saving a session takes a copy
-// of its pages, which counts as well.
+// The memory of the workers has two bounds. Each worker has a limit, which is the memory that its
+// sessions may use together, so that no session below its limit ends the others; it grows with the
+// sessions. In addition, a snippet begins only if all workers together have room for the memory
+// that it may still use; idle sessions, whose limits are irrelevant, leave to make room. A save of
+// a session needs memory for a copy of its pages, which counts as well.
 
 const (
-	// baseMemory is the memory that a worker needs besides its sessions, in bytes.
+	// baseMemory is the memory that a worker needs in addition to its sessions, in bytes.
 	baseMemory = 128 << 20
-	// A worker may hold garbage of up to 1/garbageShare of all workers' memory, and at most maxGarbage
-	// bytes.
+	// A worker may hold garbage of up to 1/garbageShare of all workers' memory, and at most
+	// maxGarbage bytes.
 	maxGarbage   = 64 << 20
 	garbageShare = 128
 	// leastMemory is the minimum with which a session can work.
 	leastMemory = 40 << 20
-	// spareMemory is the memory that a snippet needs besides that of its interpreter.
+	// spareMemory is the memory that a snippet needs in addition to that of its interpreter.
 	spareMemory = 16 << 20
 	// memoryStep rounds the limits of workers, so that they rarely change.
 	memoryStep = 256 << 20
@@ -35,12 +35,12 @@ const (
 	measureEvery = 100 * time.Millisecond
 )
 
-// needOf returns the memory that a session may make its worker use, in bytes: its interpreter, a
-// checkpoint of it, and the pages that a save copies.
+// needOf returns the maximum memory that a session needs in its worker, in bytes: for its
+// interpreter, a checkpoint of it, and the pages that a save copies.
 func needOf(limit int64) int64 { return 2*limit + min(limit, maxPages) }
 
-// garbageOf returns the maximum garbage, in bytes, of a worker if all workers have that much
-// memory.
+// garbageOf returns the maximum garbage of a worker, in bytes, if all workers together have most
+// bytes of memory.
 func garbageOf(most int64) uint64 {
 	return uint64(min(most/garbageShare, maxGarbage)) //nolint:gosec // above 0
 }
@@ -80,15 +80,15 @@ func (l *ledger) lend(tenant string, bytes int64) {
 	}
 }
 
-// growth returns the amount by which a snippet of the session may make its worker grow. using is
-// held.
+// growth returns the number of bytes by which a snippet of the session may make its worker grow.
+// The caller holds using.
 func (s *sandbox) growth() int64 {
 	held := min(s.held, s.limits.Memory)
 	return s.limits.Memory - held + max(0, held-s.checkpointed) + spareMemory
 }
 
-// lend waits until there is memory for a snippet of the session, and lends it need bytes. using is
-// held.
+// lend waits until there is memory for a snippet of the session, and lends it need bytes. The
+// caller holds using.
 func (p *pool) lend(ctx context.Context, s *sandbox, need int64) error {
 	for begun := time.Now(); ; {
 		p.measure(measureEvery)
@@ -120,8 +120,8 @@ func (p *pool) lend(ctx context.Context, s *sandbox, need int64) error {
 	}
 }
 
-// giveBack reclaims what was lent to a tenant, and counts more as used by its sessions until that
-// is measured.
+// giveBack reclaims bytes that were lent to a tenant, and counts more bytes as used by its sessions
+// until the next measurement.
 func (p *pool) giveBack(tenant string, bytes, more int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,22 +132,21 @@ func (p *pool) giveBack(tenant string, bytes, more int64) {
 	}
 }
 
-// relend changes what is lent to a tenant, without waiting.
+// relend changes the memory that is lent to a tenant by a number of bytes, without waiting.
 func (p *pool) relend(tenant string, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.memory.lend(tenant, bytes)
 }
 
-// tightWait bounds the wait of a save for another one. An eviction of sessions saves them, so it
-// waits, too.
+// tightWait bounds how long a save, such as that of an eviction, waits for another save.
 const tightWait = 5 * time.Second
 
-// errTight reports that a save found neither memory nor a turn.
+// errTight reports that a save got no memory, and that waiting for other saves took too long.
 var errTight = errors.New("another session is being saved, and there is no memory for two")
 
-// lendForSave lends a save the memory for its copy of the pages, until giveBack. If there is no
-// room, such saves go on one at a time: see limitMemory. using is held.
+// lendForSave lends a save the memory for its copy of the pages, until giveBack is called. Saves
+// for which there is no room proceed one at a time: see limitMemory. The caller holds using.
 func (p *pool) lendForSave(ctx context.Context, s *sandbox) (giveBack func(), err error) {
 	need := min(s.held, maxPages)
 	p.measure(measureEvery)
@@ -229,8 +228,8 @@ func (p *pool) measure(every time.Duration) {
 }
 
 // watchMemory supervises the memory of the workers until the pool is closed. If snippets have
-// outgrown what was lent, resting sessions leave. If that is not enough, the worker with the most
-// memory ends: otherwise the kernel would choose a process.
+// outgrown the memory that they were lent, resting sessions leave. If that is not enough, the
+// worker with the most memory ends, because otherwise the kernel would choose a process.
 func (p *pool) watchMemory() {
 	ticker := time.NewTicker(2 * measureEvery)
 	defer ticker.Stop()
@@ -266,8 +265,9 @@ func (p *pool) watchMemory() {
 	}
 }
 
-// limitMemory lets a worker use what its sessions may use, up to the limit of all workers. That
-// exceeds the share of a tenant: saving a session takes more memory for a while.
+// limitMemory raises a worker's limit to the memory that its sessions may use, up to the limit of
+// all workers. This may exceed the share of a tenant, because saving a session briefly takes more
+// memory.
 func (w *worker) limitMemory(ctx context.Context) error {
 	w.resizing.Lock()
 	defer w.resizing.Unlock()
@@ -282,7 +282,7 @@ func (w *worker) limitMemory(ctx context.Context) error {
 		return nil
 	}
 
-	if err := w.jail.SetMemory(context.WithoutCancel(ctx), need); err != nil { // a live worker has its cgroup
+	if err := w.jail.SetMemory(context.WithoutCancel(ctx), need); err != nil { // it is dead
 		w.pool.options.Log.Debug("cannot give a worker more memory", "error", err)
 		w.lose(nil)
 		<-w.gone

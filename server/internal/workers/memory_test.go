@@ -25,7 +25,8 @@ func enforcedMemory(r tiers.Result) string {
 	return ""
 }
 
-// TestAWorkerMayHaveWhatItsSessionsMay: each new session raises the limit of the worker's memory.
+// TestAWorkerMayHaveWhatItsSessionsMay checks that each new session raises the memory limit of its
+// worker.
 func TestAWorkerMayHaveWhatItsSessionsMay(t *testing.T) {
 	tier := openTier(t, Options{Memory: 40 << 30})
 	var w *worker
@@ -62,7 +63,8 @@ func TestALimitThatNoWorkerCanKeepIsLowered(t *testing.T) {
 	}
 }
 
-// TestSessionsBelowTheirLimitDoNotEndOneAnother uses more than three gigabytes in one worker.
+// TestSessionsBelowTheirLimitDoNotEndOneAnother checks sessions that use more than three gigabytes
+// in one worker.
 func TestSessionsBelowTheirLimitDoNotEndOneAnother(t *testing.T) {
 	skip.Short(t, "it needs seven gigabytes of memory")
 	if machineMemory() < 16<<30 {
@@ -80,7 +82,8 @@ func TestSessionsBelowTheirLimitDoNotEndOneAnother(t *testing.T) {
 	}
 }
 
-// TestSessionsThatRestLeaveForMemory runs snippets of more sessions than the memory can hold.
+// TestSessionsThatRestLeaveForMemory checks that resting sessions leave when there are more
+// sessions than the memory can hold.
 func TestSessionsThatRestLeaveForMemory(t *testing.T) {
 	skip.UnderRace(t) // the detector's own memory does not fit
 	const most = 512 << 20
@@ -100,7 +103,7 @@ func TestSessionsThatRestLeaveForMemory(t *testing.T) {
 	}
 }
 
-// TestASnippetWithoutMemoryIsRefused checks that the error reports who uses it.
+// TestASnippetWithoutMemoryIsRefused checks that the error reports what uses the memory.
 func TestASnippetWithoutMemoryIsRefused(t *testing.T) {
 	tier := openTier(t, Options{Memory: 4 << 30})
 	box := open(t, tier, tenant("a")).(*sandbox)
@@ -134,7 +137,8 @@ func TestASnippetWithoutMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// TestMemoryIsLentWhileASnippetComputes: the snippet has none while it waits for its host.
+// TestMemoryIsLentWhileASnippetComputes checks that a snippet that waits for its host returns its
+// memory.
 func TestMemoryIsLentWhileASnippetComputes(t *testing.T) {
 	tier := openTier(t, Options{})
 	asked := make(chan struct{})
@@ -147,7 +151,7 @@ func TestMemoryIsLentWhileASnippetComputes(t *testing.T) {
 		_, _ = box.Run(ctx, tiers.Job{Source: "wait()"}) // it is interrupted
 	}()
 	<-asked
-	for lent := int64(1); lent != 0; { // the host is asked before that
+	for lent := int64(1); lent != 0; { // until the memory is returned
 		box.pool.mu.Lock()
 		lent = box.pool.memory.lentAll
 		box.pool.mu.Unlock()

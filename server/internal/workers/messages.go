@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The methods that the parent calls, and those that the worker calls.
+// These are the methods that the parent calls, and those that the worker calls.
 const (
 	methodHello   = "hello"
 	methodPing    = "ping"
@@ -31,7 +31,7 @@ const (
 	methodPart   = "part"   // a notification
 )
 
-// token identifies files that were sent along with a message. Zero means none.
+// token identifies files that were sent for a message. Zero means none.
 type token uint64
 
 // none is an answer without fields.
@@ -41,15 +41,16 @@ type ofSession struct {
 	Session int64 `json:"session"`
 }
 
-// helloParams come first, and once.
+// helloParams are the parameters of the first request, which is sent once.
 type helloParams struct {
 	Tier   string `json:"tier"`
 	Engine string `json:"engine"`
-	// Garbage is approximately how much more garbage than usual there may be, in bytes.
+	// Garbage is approximately the number of bytes of garbage that the worker may keep in addition
+	// to the usual amount.
 	Garbage uint64 `json:"garbage"`
 }
 
-// limits are tiers.Limits on the wire, times in nanoseconds.
+// limits is the wire format of tiers.Limits, with times in nanoseconds.
 type limits struct {
 	Wall            int64  `json:"wall"`
 	Active          int64  `json:"active"`
@@ -86,7 +87,7 @@ type openParams struct {
 	Packages token `json:"packages,omitempty"`
 }
 
-// functionParams is a tiers.Function on the wire.
+// functionParams is the wire format of a tiers.Function.
 type functionParams struct {
 	Name  string `json:"name"`
 	Doc   string `json:"doc,omitempty"`
@@ -110,7 +111,7 @@ func decodeFunctions(list []functionParams) []tiers.Function {
 	return all
 }
 
-// inputParams is a tiers.Input on the wire.
+// inputParams is the wire format of a tiers.Input.
 type inputParams struct {
 	Name     string      `json:"name"`
 	Variable string      `json:"variable,omitempty"`
@@ -121,14 +122,14 @@ type inputParams struct {
 	Value token `json:"value,omitempty"`
 }
 
-// textParams is a text. Its file and the file of the original are sent under the token.
+// textParams describes a text. Its file and the file of the original are sent with the token.
 type textParams struct {
 	bigtext.Handed
 	Files    token           `json:"files"`
 	Original *bigtext.Handed `json:"original,omitempty"`
 }
 
-// listing lists a directory. Names are bytes: not all are UTF-8.
+// listing lists a directory. Names are bytes, because not all names are UTF-8.
 type listing struct {
 	Names [][]byte
 	Sizes []int64
@@ -163,7 +164,7 @@ type forkParams struct {
 	As int64 `json:"as"`
 }
 
-// stateParams is a tiers.State with its data in a file: the token's, or the scratch file.
+// stateParams is a tiers.State whose data is in the file of the token, or in the scratch file.
 type stateParams struct {
 	ofSession
 	Language tiers.Language `json:"language"`
@@ -213,7 +214,7 @@ type callResult struct {
 	Value []byte `json:"value"`
 }
 
-// textRequest requests a file of an input: the input itself, a file in a directory, the rows of a
+// textRequest requests a text of an input: the input itself, a file in a directory, the rows of a
 // table, or the picture of a page.
 type textRequest struct {
 	ofSession

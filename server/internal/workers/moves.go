@@ -15,7 +15,7 @@ import (
 // maxMoved is the maximum size of a state that moves to another tier, in bytes.
 const maxMoved = 1 << 30
 
-// Export returns the whole namespace.
+// Export returns the state of the whole namespace.
 func (s *sandbox) Export(ctx context.Context) (tiers.State, error) {
 	leave, err := s.enter()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 	return report, nil
 }
 
-// errMisfit means that the pages of a session do not fit into a worker.
+// errMisfit means that a worker cannot use the pages of a session.
 var errMisfit = errors.New("the pages of the session do not fit")
 
 // importInto loads a state into a sandbox of a worker, with its pages if it has any.

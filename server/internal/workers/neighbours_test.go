@@ -14,16 +14,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// impatient returns limits within which a hanging snippet ends soon, but another one completes,
-// even on a busy machine.
+// impatient returns a configuration whose limits soon end a hanging snippet, but allow other
+// snippets to complete, even on a busy machine.
 func impatient(tenant string) tiers.Config {
 	return tiers.Config{
 		Labels: map[string]string{"tenant": tenant}, Limits: tiers.Limits{Wall: 2 * time.Second},
 	}
 }
 
-// keepCounting runs snippets until the test has enough. Each result must be the next number, and
-// each snippet continues a generator, which no portable state can contain.
+// keepCounting runs snippets until enough is set. Each result must be the next number. The snippets
+// continue a generator, which no portable state can contain.
 func keepCounting(t *testing.T, box tiers.Sandbox, enough *atomic.Bool) {
 	t.Helper()
 	for want := 0; !enough.Load(); want++ {
@@ -39,8 +39,8 @@ func keepCounting(t *testing.T, box tiers.Sandbox, enough *atomic.Bool) {
 	}
 }
 
-// TestASnippetThatNothingEndsCostsItsNeighboursNothing lets several hang in the worker of busy
-// sessions, one of which constantly waits for its host.
+// TestASnippetThatNothingEndsCostsItsNeighboursNothing checks that busy sessions lose nothing while
+// several snippets hang in their worker; one session constantly waits for its host.
 func TestASnippetThatNothingEndsCostsItsNeighboursNothing(t *testing.T) {
 	ended := &endings{}
 	tier := openTier(t, Options{Ended: ended.add})
@@ -101,7 +101,7 @@ func TestASnippetThatNothingEndsCostsItsNeighboursNothing(t *testing.T) {
 	}
 }
 
-// TestASilentWorkerLosesNothingThatIsSaved stops the process of resting sessions.
+// TestASilentWorkerLosesNothingThatIsSaved stalls the worker of resting sessions.
 func TestASilentWorkerLosesNothingThatIsSaved(t *testing.T) {
 	ended := &endings{}
 	tier := openTier(t, Options{Ended: ended.add})
@@ -132,8 +132,8 @@ func TestASilentWorkerLosesNothingThatIsSaved(t *testing.T) {
 	}
 }
 
-// TestAnEndlessSnippetTakesTurns runs an endless snippet on the only processor. It stops for the
-// snippets of others, and this time does not count against its limit.
+// TestAnEndlessSnippetTakesTurns runs an endless snippet on the only processor. It checks that the
+// snippet pauses for others, and that its pauses do not count against its time limit.
 func TestAnEndlessSnippetTakesTurns(t *testing.T) {
 	tier := openTier(t, Options{})
 	ctx := slots.New(1, 100).With(t.Context())

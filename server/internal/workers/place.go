@@ -12,18 +12,18 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/slots"
 )
 
-// step is the next step of a session on its way into a worker.
+// step is the next step of a session that needs a place in a worker.
 type step struct {
-	worker  *worker // take a place there
+	worker  *worker // take a place in this worker
 	id      int64
 	start   bool     // start a worker, which is already counted
 	leave   *sandbox // make this session give up its place
 	changed <-chan struct{}
-	wait    time.Duration // or wait for a change, at most this long
+	wait    time.Duration // wait for a change, at most this long
 	why     string        // the reason for the wait
 }
 
-// enter finds a place for a sandbox of a tenant, and puts it there.
+// enter finds a place in a worker for a sandbox of a tenant, and takes it.
 func (p *pool) enter(ctx context.Context, s *sandbox) (*worker, int64, error) {
 	limited, cancel := context.WithTimeout(ctx, p.patience)
 	defer cancel()
@@ -88,8 +88,8 @@ func (p *pool) nextStep(s *sandbox) (next step, err error) {
 	return next, nil
 }
 
-// sleep waits for a change, or for a duration unless that is zero. It always takes a moment, since
-// a session may soon be idle.
+// sleep waits for a change, or for a duration unless it is zero. It also ends after a short time,
+// since a session may have become idle.
 func sleep(ctx context.Context, changed <-chan struct{}, wait time.Duration) error {
 	if wait == 0 {
 		wait = 20 * time.Millisecond
@@ -106,8 +106,8 @@ func sleep(ctx context.Context, changed <-chan struct{}, wait time.Duration) err
 	return nil
 }
 
-// findPlace returns a worker with room for a session: one of its tenant or, unless it must wait
-// for such a worker, a free one. The caller holds mu.
+// findPlace returns a worker with room for a session: one of its tenant's or, unless mustWait is
+// set, a free one. The caller holds mu.
 func (p *pool) findPlace(s *sandbox, mustWait bool) *worker {
 	var free *worker
 	for w := range p.workers {
@@ -123,12 +123,12 @@ func (p *pool) findPlace(s *sandbox, mustWait bool) *worker {
 	return free
 }
 
-// company determines which sessions of a tenant share a worker.
+// company is a class of sessions; only sessions of the same class share a worker.
 type company int
 
 const (
 	quiet   company = iota
-	large           // while the kernel gives memory to one, the others of its worker may wait
+	large           // while the kernel gives memory to one, others in its worker may wait
 	suspect         // one of their snippets may have ended a worker
 )
 
@@ -145,8 +145,8 @@ func (s *sandbox) company() company {
 	return quiet
 }
 
-// separate makes the other sessions leave a worker in which one has become large: small ones are
-// easier to move. The caller does not hold mu.
+// separate makes the small sessions leave a worker in which a session has become large, because
+// small ones are easier to move. The caller does not hold mu.
 func (p *pool) separate(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,8 +184,8 @@ func (p *pool) countWorkers() int {
 	return n
 }
 
-// isFull reports whether no more workers may start. Condemned ones do not count, except for a
-// bound on all. The caller holds mu.
+// isFull reports whether no more workers may start. Condemned workers count only towards the bound
+// on all workers. The caller holds mu.
 func (p *pool) isFull() bool {
 	return p.countWorkers() >= p.options.Workers || len(p.workers)+p.starting >= 2*p.options.Workers
 }
@@ -196,7 +196,7 @@ func (p *pool) startOne(ctx context.Context) error {
 	p.mu.Lock()
 	p.starting--
 	isLate := p.closed
-	if err == nil && w.isClosed { // it has ended meanwhile, and would never be forgotten
+	if err == nil && w.isClosed { // it has already ended, and would stay in the pool
 		_, reason := w.why()
 		err = fmt.Errorf("a worker has ended at its start: %s", reason)
 	}
@@ -244,9 +244,9 @@ func (p *pool) startSpare() {
 	})
 }
 
-// findIdle returns the session that has rested longest and must yield its place to a session of a
-// tenant: one of the tenant's, or else one in a worker whose sessions all rest. The caller holds
-// mu.
+// findIdle returns the longest-resting session that must yield its place to a session of the
+// tenant: one of the tenant's own or, if there is none, one in a worker whose sessions all rest.
+// The caller holds mu.
 func (p *pool) findIdle(tenant string) *sandbox {
 	own := p.findResting(func(w *worker) bool { return w.isTaken && w.tenant == tenant })
 	if own != nil {

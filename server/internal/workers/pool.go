@@ -18,24 +18,24 @@ import (
 // pool holds the workers of a tier.
 type pool struct {
 	options  Options
-	patience time.Duration // how long sessions wait for a place and for memory
-	inner    tiers.Tier    // describes the sandboxes, and prepares what workers share
+	patience time.Duration // how long a session waits for a place or memory
+	inner    tiers.Tier    // describes the sandboxes, and prepares the shared parts
 
 	preparing sync.Mutex
 	prepared  bool
-	shared    *os.File // the parts of tier wasm, nil for none
+	shared    *os.File // the prepared parts of tier wasm, or nil
 
 	life     context.Context //nolint:containedctx // ends with close
 	end      context.CancelFunc
-	watching sync.Once // starts watching the memory
+	watching sync.Once // starts watchMemory
 	helpers  sync.WaitGroup
-	tight    chan struct{} // holds a value during a save without room: see lendForSave
+	tight    chan struct{} // is full during a save without room: see lendForSave
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	workers  map[*worker]struct{}
 	starting int
-	starts   backoff             // of the machine
-	backoffs map[string]*backoff // of tenants
+	starts   backoff             // for failed starts on this machine
+	backoffs map[string]*backoff // by tenant
 	memory   ledger
 	changed  chan struct{}
 	closed   bool
@@ -54,7 +54,7 @@ func newPool(inner tiers.Tier, o Options) *pool {
 }
 
 const (
-	// admitWithin is the pool's patience.
+	// admitWithin is the default of the pool's patience.
 	admitWithin = 10 * time.Second
 	// keepEmpty is how long a worker without sessions waits for the next one of its tenant.
 	keepEmpty = 30 * time.Second
@@ -116,7 +116,7 @@ func (p *pool) wake() {
 	p.changed = make(chan struct{})
 }
 
-// leave removes a session from its worker. The worker is not given to another tenant.
+// leave removes a session from its worker, which no other tenant can use later.
 func (p *pool) leave(w *worker, id int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,8 +154,8 @@ func (p *pool) retire(w *worker) {
 	}
 }
 
-// condemn gives no more snippets to a worker, because nothing ends one that it runs. Its other
-// sessions move out as soon as they rest; then it ends.
+// condemn stops giving snippets to a worker in which nothing can end a running snippet. Its other
+// sessions move out as soon as they rest; then the worker ends.
 func (p *pool) condemn(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

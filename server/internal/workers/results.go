@@ -11,7 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// result is a tiers.Result on the wire. Long texts and artefacts precede it, as parts.
+// result is the wire format of a tiers.Result. Long strings and artefacts are sent before it, as
+// parts.
 type result struct {
 	Status    tiers.Status        `json:"status"`
 	Stdout    []byte              `json:"stdout,omitempty"`
@@ -40,7 +41,7 @@ type exception struct {
 	ExitCode  int    `json:"exit_code,omitempty"`
 }
 
-// usage is a tiers.Usage on the wire, times in nanoseconds.
+// usage is the wire format of a tiers.Usage, with times in nanoseconds.
 type usage struct {
 	Wall       int64  `json:"wall"`
 	Active     int64  `json:"active"`
@@ -55,7 +56,7 @@ type usage struct {
 // part is a piece of a result that is too long for its message.
 type part struct {
 	ofSession
-	// Of is the field: one of the names below. Artefacts also have a name and a type.
+	// Of names the field, by one of the constants below. Artefacts also have a name and a type.
 	Of   string `json:"of"`
 	Name string `json:"name,omitempty"`
 	Type string `json:"type,omitempty"`
@@ -70,7 +71,7 @@ const (
 	partArtefact = "artefact"
 )
 
-// pieceBytes is the maximum size of a field that a result contains whole.
+// pieceBytes is the maximum size of a piece, and of a field that is not sent in pieces.
 const pieceBytes = 4 << 20
 
 // encodeResult sends the long parts, and returns the rest.
@@ -133,7 +134,7 @@ func sendPieces(p part, data []byte, send func(part) error) error {
 	return nil
 }
 
-// parts are the pieces of a result received so far.
+// parts contains the received pieces of a result.
 type parts struct {
 	texts     map[string][]byte
 	artefacts []tiers.Artefact
@@ -141,7 +142,7 @@ type parts struct {
 	wrong     error
 }
 
-// Limits on a result besides its output.
+// Limits on a result, except its output.
 const (
 	maxArtefacts     = 64
 	maxArtefactBytes = 64 << 20
@@ -151,7 +152,7 @@ const (
 	maxLost          = 100_000
 )
 
-// add adds a piece. Its bytes are already part of a received message, so they are only counted.
+// add adds a piece. The message with its bytes was already received, so add only counts them.
 func (p *parts) add(one part) {
 	p.left -= int64(len(one.Data)) + 100
 	switch {
@@ -182,7 +183,7 @@ func (p *parts) add(one part) {
 	}
 }
 
-// partsFor returns parts that accept no more than the limits allow.
+// partsFor returns empty parts that accept no more than the limits allow.
 func partsFor(l tiers.Limits) *parts {
 	return &parts{left: 2*l.Output + l.Memory + maxArtefactBytes + maxArtefacts*100}
 }
@@ -235,7 +236,7 @@ func (u usage) decode() tiers.Usage {
 	}
 }
 
-// checkResult checks a result against what every tier promises.
+// checkResult checks that a result keeps the promises of every tier.
 func checkResult(r *tiers.Result, l tiers.Limits) error {
 	u := r.Usage
 	hasException := r.Exception != nil

@@ -48,7 +48,7 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	before := s.held
 	s.isSaved.Store(false)
 	result, err := s.runIn(ctx, s.begin(ctx, slot, growth, job))
-	s.pool.giveBack(s.tenant, growth, 2*(s.held-before)) // including the checkpoint that follows
+	s.pool.giveBack(s.tenant, growth, 2*(s.held-before)) // including the next checkpoint
 	if s.isUnsaved() && s.ordinal == s.covered+1 {
 		s.uncovered = time.Now()
 	}
@@ -57,7 +57,7 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	return result, s.passOn(err, lost)
 }
 
-// errStuck ends the wait for a snippet that could not be ended in time.
+// errStuck is the error of a snippet that could not be ended in time.
 var errStuck = errors.New("the snippet could not be stopped")
 
 // begin prepares a snippet to run in the worker, with memory that was lent to it.
@@ -94,7 +94,7 @@ func (s *sandbox) runIn(ctx context.Context, r *running) (tiers.Result, error) {
 	var answer result
 	err := w.call(r.asked, methodRun, p, &answer)
 	if !forgetStop() {
-		<-told // a late message would stop the next snippet
+		<-told // otherwise a late message could stop the next snippet
 	}
 	beside := w.countRunning() - 1
 	r.finish()
@@ -139,8 +139,8 @@ func (s *sandbox) take(ended tiers.Result, r *running) (tiers.Result, error) {
 	return ended, nil
 }
 
-// renumber gives a loss of the interpreter the session's numbers: a session that started over has
-// counted snippets that its interpreter has not seen.
+// renumber converts the snippet numbers of an interpreter's loss to the session's numbers. They
+// differ if the interpreter was replaced, since the session has counted earlier snippets.
 func (s *sandbox) renumber(lost *tiers.Loss) {
 	if lost == nil {
 		return
@@ -171,8 +171,8 @@ func (s *sandbox) explainError(ctx context.Context, err error) error {
 	return broken
 }
 
-// explainEnd returns the result of a snippet whose worker ended after the snippet had run for took,
-// alongside the given number of others. The next use of the session restores it.
+// explainEnd returns the result of a snippet whose worker ended when the snippet had run for took,
+// next to the given number of other snippets. The next use of the session restores it.
 func (s *sandbox) explainEnd(
 	ctx context.Context, w *worker, beside int, took time.Duration,
 ) (tiers.Result, error) {
@@ -198,8 +198,8 @@ func (s *sandbox) explainEnd(
 	return r, nil
 }
 
-// explainStuck returns the result of a snippet that could not be ended in time. The snippet stays
-// behind in its worker.
+// explainStuck returns the result of a snippet that could not be ended in time. The snippet
+// continues in its worker, which the session leaves.
 func (s *sandbox) explainStuck(ctx context.Context, w *worker, took time.Duration) (tiers.Result, error) {
 	s.noteEnd("Nothing could end the snippet in its time")
 	s.isSuspect.Store(true)
@@ -220,8 +220,8 @@ func (s *sandbox) broken(effects tiers.Effects, lost *tiers.Loss, err error) err
 	return &tiers.BrokenError{Tier: s.name(), Effects: effects, Lost: lost, Err: err}
 }
 
-// passOn adds a loss to an error that can report it. After any other error, the next answer
-// reports it.
+// passOn adds a loss to an error if it can report losses. Otherwise, the next answer reports the
+// loss.
 func (s *sandbox) passOn(err error, lost *tiers.Loss) error {
 	var broken *tiers.BrokenError
 	switch {

@@ -19,8 +19,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// sandbox is the parent's view of a session. Its life in a worker may end, and begin again in
-// another one.
+// sandbox is the parent's view of a session, which may leave its worker and be restored in another
+// one.
 type sandbox struct {
 	pool   *pool
 	tier   *tier
@@ -29,33 +29,33 @@ type sandbox struct {
 
 	using     sync.Mutex // held by the running call, and by a save
 	lastUse   atomic.Int64
-	isBusy    atomic.Bool  // the owner uses it: using may also be held by a save
-	pinned    atomic.Bool  // its state cannot be saved whole
-	memory    atomic.Int64 // a copy of held, for others
-	isSaved   atomic.Bool  // whole or not, after the last snippet
+	isBusy    atomic.Bool  // the owner uses it, whereas a save may also hold using
+	pinned    atomic.Bool  // its state cannot be saved completely
+	memory    atomic.Int64 // a copy of held, readable without using
+	isSaved   atomic.Bool  // after the last snippet, completely or not
 	isSuspect atomic.Bool  // one of its snippets may have ended a worker
 
 	configuring sync.Mutex   // guards cfg, which a worker's requests read
-	cfg         tiers.Config // including all that Extend added
+	cfg         tiers.Config // including additions by Extend
 
-	// Guarded by using.
-	worker       *worker     // nil: only saved
-	id           int64       // in the worker
+	// The following fields are guarded by using.
+	worker       *worker     // nil if it is only saved
+	id           int64       // the session's ID in the worker
 	ordinal      int         // number of the last snippet
-	pauses       int         // pauses of its snippets so far
+	pauses       int         // number of pauses of its snippets
 	before       int         // snippets that the current interpreter does not count
 	saved        *saved      // nil before the first save
-	added        []extension // since then
+	added        []extension // additions since the last save
 	covered      int         // the last snippet that saved or lost includes
 	uncovered    time.Time
 	tried        int       // the last snippet before the last attempt to save it
-	savedAt      time.Time // the end of that attempt
+	savedAt      time.Time // the end of the last attempt
 	saveCost     time.Duration
 	lost         *tiers.Loss // the loss that no result has reported yet
 	isAway       bool        // evicted, and counted as saved
 	enforced     []tiers.Enforcement
 	held         int64 // memory of its interpreter after the last snippet, in bytes
-	checkpointed int64 // the same before that snippet
+	checkpointed int64 // held before the last snippet
 	saving       *time.Timer
 	isClosed     bool
 }
@@ -68,7 +68,7 @@ var (
 	_ tiers.Collector = (*sandbox)(nil)
 )
 
-// enter begins a call of the owner, until leave is called.
+// enter begins a call by the owner, which lasts until leave is called.
 func (s *sandbox) enter() (leave func(), err error) {
 	if !s.isBusy.CompareAndSwap(false, true) {
 		return nil, session.ErrInUse
@@ -86,8 +86,8 @@ func (s *sandbox) enter() (leave func(), err error) {
 	return s.leave, nil
 }
 
-// leave ends a call of the owner. A session that is due is saved before the next call, which does
-// not delay the answer to this one.
+// leave ends a call by the owner. If a save is due, it is made before the next call, and does not
+// delay the answer to this one.
 func (s *sandbox) leave() {
 	s.lastUse.Store(time.Now().UnixNano())
 	s.isBusy.Store(false)
@@ -114,7 +114,7 @@ func (s *sandbox) open(ctx context.Context, from *saved) error {
 			return nil
 		}
 		if !errors.Is(err, errGone) {
-			_ = w.call(context.WithoutCancel(ctx), methodClose, ofSession{id}, nil) // it may not exist
+			_ = w.call(context.WithoutCancel(ctx), methodClose, ofSession{id}, nil) // may not exist
 		}
 		s.pool.leave(w, id)
 		switch {
@@ -127,7 +127,7 @@ func (s *sandbox) open(ctx context.Context, from *saved) error {
 	}
 }
 
-// openIn opens the sandbox with the state's configuration, and then adds what is new.
+// openIn opens the sandbox with the state's configuration, and then applies later additions.
 func (s *sandbox) openIn(ctx context.Context, w *worker, id int64, from *saved) error {
 	s.lastUse.Store(time.Now().UnixNano())
 	if err := w.limitMemory(ctx); err != nil {
@@ -171,7 +171,7 @@ func (s *sandbox) openIn(ctx context.Context, w *worker, id int64, from *saved) 
 	return nil
 }
 
-// revive makes sure that the sandbox lives in a worker.
+// revive makes sure that the sandbox is in a worker.
 func (s *sandbox) revive(ctx context.Context) error {
 	if s.worker != nil && !s.worker.isGone() {
 		return nil
@@ -189,7 +189,7 @@ func (s *sandbox) revive(ctx context.Context) error {
 	err := s.open(ctx, s.saved)
 	if errors.Is(err, errMisfit) {
 		s.pool.options.Log.Error("a session cannot go back to its saved state", "error", err)
-		_ = s.saved.close() // it is useless
+		_ = s.saved.close() // the state is useless
 		s.saved, s.covered = nil, 0
 		s.lose("The saved state of the session does not fit any more; the session starts again, empty.")
 		err = s.open(ctx, nil)
@@ -210,7 +210,7 @@ func endOfProcess(why string) string {
 	return fmt.Sprintf("The process of the session has ended (%s)", why)
 }
 
-// noteEnd records, for the next result, that the session left its worker without its state.
+// noteEnd records, for the next result, that the session lost its worker and the state in it.
 func (s *sandbox) noteEnd(why string) {
 	s.worker = nil
 	reason := why + "; the session "
@@ -352,7 +352,7 @@ func (w *worker) extend(ctx context.Context, id int64, more extension) error {
 	return w.call(ctx, methodExtend, p, nil)
 }
 
-// input returns an input of the session.
+// input returns the session's input with the given number.
 func (s *sandbox) input(number int) (tiers.Input, error) {
 	s.configuring.Lock()
 	defer s.configuring.Unlock()
@@ -362,7 +362,7 @@ func (s *sandbox) input(number int) (tiers.Input, error) {
 	return s.cfg.Inputs[number], nil
 }
 
-// offers reports whether the host answers a function.
+// offers reports whether the host answers calls of a function.
 func (s *sandbox) offers(name string) bool {
 	s.configuring.Lock()
 	defer s.configuring.Unlock()

@@ -16,38 +16,38 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// saved is a state from which a session can be restored: the pages of its interpreter, with all
-// values, or else its variables.
+// saved is a state from which a session can be restored. It contains either the pages of its
+// interpreter, with all values, or its variables.
 type saved struct {
 	cfg   tiers.Config // the session's configuration at that time
-	state tiers.State  // without Data if that is in a file
+	state tiers.State  // without Data if there is a file
 	file  *os.File     // unlinked; nil for a small state
-	pages *os.File     // in memory, nil for a state of variables
+	pages *os.File     // in memory; nil for a state of variables
 }
 
 const (
-	// smallState is kept in memory, as are pages up to mostInMemory.
+	// A state of up to smallState bytes is kept in memory, and so are pages of up to mostInMemory.
 	smallState   = 1 << 20
 	mostInMemory = 16 << 20
-	// maxState is the maximum size of a state of variables, maxPages of pages, in bytes. A larger
-	// session lasts only as long as its worker.
+	// maxState is the maximum size of a state of variables, and maxPages that of pages, in bytes. A
+	// larger session lasts only as long as its worker.
 	maxState = 256 << 20
 	maxPages = 132 << 20
-	// maxHead bounds a worker's data besides the pages.
+	// maxHead bounds a worker's data in addition to the pages.
 	maxHead = 8 << 20
-	// saveShare bounds the cost of saves while a session rests: the time between two saves is that
-	// many times the duration of one. A busy session is saved after that many snippets or that
-	// much time, whatever the cost. A large busy session is only saved after that much time, and
-	// as rarely as a resting one.
+	// saveShare bounds the cost of saves while a session rests: the time between two saves is at
+	// least saveShare times the duration of a save. A busy session is saved after saveSnippets
+	// snippets, whatever the cost, or after saveWait. A large busy session is only saved after
+	// saveWait, and as rarely as a resting one.
 	saveShare    = 20
 	saveSnippets = 20
 	saveWait     = 5 * time.Second
-	// saveLargeAfter is how long a large session rests before it is saved: saving takes long, and
-	// is often unnecessary.
+	// saveLargeAfter is how long a large session rests before it is saved, because saving it takes
+	// long and is often unnecessary.
 	saveLargeAfter = 2 * time.Second
 )
 
-// save saves the state of a session. using is held.
+// save saves the state of a session. The caller holds using.
 func (s *sandbox) save(ctx context.Context) error {
 	begun := time.Now()
 	kept, err := s.savePages(ctx)
@@ -66,16 +66,16 @@ func (s *sandbox) save(ctx context.Context) error {
 	return nil
 }
 
-// keep makes a state after the last snippet the one to restore. using is held.
+// keep sets the state to restore, which includes the last snippet. The caller holds using.
 func (s *sandbox) keep(kept *saved) {
-	_ = s.saved.close() // it was only read, and is not needed any more
+	_ = s.saved.close() // the previous state was only read
 	kept.cfg = s.cfg
 	s.saved, s.covered, s.added = kept, s.ordinal, nil
 	s.isSaved.Store(true)
 }
 
-// errNoPages means that the pages of one worker may not fit in another one, or that there are too
-// many.
+// errNoPages means that one worker's pages may be unusable in another worker, or that there are too
+// many pages.
 var errNoPages = errors.New("the pages of the session cannot be saved")
 
 // savePages makes the worker write the pages of the session to a file in memory, which is
@@ -95,7 +95,7 @@ func (s *sandbox) savePages(ctx context.Context) (_ *saved, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = file.Close() // it is useless
+			_ = file.Close() // the file is useless
 		}
 	}()
 
@@ -136,7 +136,7 @@ func (k *saved) movePages() error {
 		return errors.Join(fmt.Errorf("cannot save the session: %w", err), file.Close())
 	}
 
-	_ = k.pages.Close() // it was only read
+	_ = k.pages.Close() // the pages were only read
 	k.pages = file
 	return nil
 }
@@ -150,10 +150,10 @@ func (s *sandbox) saveVariables(ctx context.Context) (*saved, error) {
 	return keepState(state)
 }
 
-// keepState returns a state of variables as a state to restore.
+// keepState converts a state of variables to one that can be restored.
 func keepState(state tiers.State) (*saved, error) {
 	kept := &saved{state: state}
-	kept.state.Exact = nil // a client may have made it, and chosen its size
+	kept.state.Exact = nil // a client may have made this data, and chosen its size
 	if len(state.Data) > smallState {
 		if err := kept.write(); err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ func (k *saved) write() error {
 	return nil
 }
 
-// namelessFile creates a file on disk that vanishes with its last user.
+// namelessFile creates an unlinked file on disk, which disappears when it is closed.
 func namelessFile() (*os.File, error) {
 	file, err := os.CreateTemp("", "rlm-session-*")
 	if err != nil {
@@ -187,7 +187,7 @@ func namelessFile() (*os.File, error) {
 	return file, nil
 }
 
-// read returns the data.
+// read returns the data of the state.
 func (k *saved) read() ([]byte, error) {
 	if k.file == nil {
 		return k.state.Data, nil
@@ -199,7 +199,7 @@ func (k *saved) read() ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(k.file, 0, info.Size()))
 }
 
-// share returns the state for another session.
+// share returns a copy of the state for another session.
 func (k *saved) share() (*saved, error) {
 	if k == nil {
 		return nil, nil //nolint:nilnil // there is none
@@ -232,7 +232,8 @@ func (k *saved) close() error {
 	return errors.Join(errs...)
 }
 
-// forgetLeft names the values that the state lacks, once.
+// forgetLeft returns the names of the values that the state lacks, and clears them, so that they
+// are reported once.
 func (k *saved) forgetLeft() string {
 	if k == nil || len(k.state.Left) == 0 {
 		return ""
@@ -250,7 +251,8 @@ func (k *saved) forgetLeft() string {
 	return strings.Join(names, ", ")
 }
 
-// isSaveDue reports whether a session in use must be saved before its next snippet. using is held.
+// isSaveDue reports whether a session in use must be saved before its next snippet. The caller
+// holds using.
 func (s *sandbox) isSaveDue() bool {
 	isLarge, isMany := s.held > largeMemory, s.ordinal-max(s.covered, s.tried) >= saveSnippets
 	isLong := time.Since(s.uncovered) >= saveWait && time.Since(s.savedAt) >= saveShare*s.saveCost
@@ -262,7 +264,7 @@ func (s *sandbox) isUnsaved() bool {
 	return !s.isClosed && s.worker != nil && s.covered < s.ordinal
 }
 
-// planSave saves the session when it has rested for a while. using is held.
+// planSave schedules a save for when the session has rested for a while. The caller holds using.
 func (s *sandbox) planSave() {
 	if !s.isUnsaved() {
 		return
@@ -284,8 +286,8 @@ func (s *sandbox) planSave() {
 	})
 }
 
-// saveIfNew saves the session unless it is saved already, and reports whether it is saved whole.
-// using is held.
+// saveIfNew saves the session unless it is saved already, and reports whether it is saved
+// completely. The caller holds using.
 func (s *sandbox) saveIfNew(ctx context.Context) bool {
 	switch {
 	case s.isClosed || s.worker == nil || s.worker.isGone():
@@ -312,18 +314,18 @@ func wasBrokenOff(err error) bool {
 	return errors.Is(err, errGone) || errors.Is(err, errTight) || errors.Is(err, context.Canceled)
 }
 
-// saveWithin bounds a save that no request waits for.
+// saveWithin is the time limit of a save for which no request waits.
 const saveWithin = 60 * time.Second
 
-// rests reports whether a session may be evicted. Saving a large one takes too long for those who
-// need its place.
+// rests reports whether a session may be evicted. Saving a large session would take too long for
+// the session that needs its place.
 func (s *sandbox) rests() bool {
 	isEasy := s.isSaved.Load() || s.memory.Load() <= largeMemory
 	return isEasy && !s.isBusy.Load() && !s.pinned.Load()
 }
 
-// evict ends the life of a session in its worker. Its next use restores it. It reports whether a
-// place is now free.
+// evict saves a session and removes it from its worker; its next use restores it. evict reports
+// whether a place is now free.
 func (s *sandbox) evict(ctx context.Context) bool {
 	if !s.using.TryLock() {
 		return false
@@ -332,7 +334,7 @@ func (s *sandbox) evict(ctx context.Context) bool {
 	return !s.isBusy.Load() && s.moveOut(ctx)
 }
 
-// moveOut is evict for a caller that holds using.
+// moveOut is like evict, for a caller that holds using.
 func (s *sandbox) moveOut(ctx context.Context) bool {
 	if !s.saveIfNew(ctx) {
 		return false
@@ -377,7 +379,7 @@ func (s *sandbox) export(ctx context.Context, most int64) (tiers.State, error) {
 	}, checkState(r)
 }
 
-// checkState checks a worker's data about a state.
+// checkState checks a worker's description of a state.
 func checkState(r stateParams) error {
 	switch {
 	case r.Language != tiers.Python && r.Language != tiers.Go && r.Language != "",

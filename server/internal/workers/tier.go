@@ -14,14 +14,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// tier is a tier whose sandboxes live in workers.
+// tier is a tier whose sandboxes are in workers.
 type tier struct {
 	pool     *pool
 	packages packages
 }
 
-// New returns a tier like inner, whose sandboxes live in workers. It does not start any yet: see
-// Warm. The workers create the tier with inner's name and the default options, except for
+// New returns a tier like inner, whose sandboxes are in workers. It does not start a worker yet:
+// see Warm. Each worker creates the tier with inner's name and the default options, except for
 // Options.Engine. The new tier owns inner.
 func New(inner tiers.Tier, o Options) (Tier, error) {
 	if err := o.check(); err != nil {
@@ -44,7 +44,7 @@ func New(inner tiers.Tier, o Options) (Tier, error) {
 // MostMemory returns the highest memory limit that a session can have, in bytes.
 func (t *tier) MostMemory() int64 { return mostLimit(t.pool.memory.share - baseMemory) }
 
-// Info describes the tier as inner does: a worker is a second wall around it.
+// Info returns inner's description, because a worker is only a second wall around the tier.
 func (t *tier) Info() tiers.Info {
 	info := t.pool.inner.Info()
 	info.Version += ", in workers"

@@ -19,11 +19,11 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// secret must not reach any worker.
+// secret is a value that must not reach any worker.
 const secret = "sk-not-for-workers"
 
-// TestANativeAttackReachesNothing runs in the worker what an attacker could run after breaking out
-// of the WebAssembly: every call goes directly to the kernel.
+// TestANativeAttackReachesNothing performs in the worker what an attacker could do after breaking
+// out of the WebAssembly, with direct system calls.
 func TestANativeAttackReachesNothing(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", secret)
 	folder := t.TempDir()
@@ -83,8 +83,8 @@ func TestANativeAttackReachesNothing(t *testing.T) {
 	mustPrint(t, box, "print(1)", "1\n")
 }
 
-// TestAWorkerHasFewDescriptors compares a worker's open descriptors with what it needs: nothing of
-// the parent's, such as a listener, is among them.
+// TestAWorkerHasFewDescriptors checks that a worker has only the descriptors that it needs, and
+// none of the parent's, such as a listener.
 func TestAWorkerHasFewDescriptors(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -103,13 +103,13 @@ func TestAWorkerHasFewDescriptors(t *testing.T) {
 			sockets++
 		}
 	}
-	// The connection, and the socket for files with its first copy.
+	// The sockets are the connection, and the socket for files with its first copy.
 	if sockets > 3 || len(strings.Fields(said)) > 16 {
 		t.Errorf("the worker has %d sockets: %s", sockets, said)
 	}
 }
 
-// TestTenantsDoNotShareWorkers puts sessions of two tenants side by side.
+// TestTenantsDoNotShareWorkers checks that sessions of two tenants are in different workers.
 func TestTenantsDoNotShareWorkers(t *testing.T) {
 	tier := openTier(t, Options{})
 	label := func(name string) tiers.Config {
@@ -128,8 +128,8 @@ func TestTenantsDoNotShareWorkers(t *testing.T) {
 	}
 }
 
-// TestAWithheldAnswerEndsTheWorker: the server waits only a bounded time for the end of a cancelled
-// request.
+// TestAWithheldAnswerEndsTheWorker checks that the parent waits only a limited time for the end of
+// a cancelled request.
 func TestAWithheldAnswerEndsTheWorker(t *testing.T) {
 	t.Parallel()
 	box := open(t, openTier(t, Options{}), tiers.Config{}).(*sandbox)

@@ -33,35 +33,35 @@ type worker struct {
 
 	scratching sync.Mutex // held while the scratch file is in use
 	lastID     atomic.Int64
-	memory     atomic.Int64 // its memory, as last measured
+	memory     atomic.Int64 // the process's memory, as last measured
 
 	resizing sync.Mutex   // held while limit changes
-	limit    atomic.Int64 // limit of its memory
+	limit    atomic.Int64 // the process's memory limit
 
-	gone   chan struct{} // closed when it has ended and its sessions know
+	gone   chan struct{} // closed when the process has ended and its sessions were notified
 	ending sync.Once
 	served chan struct{} // closed when the connection has ended
 
-	mu      sync.Mutex // guards what follows
-	cause   Cause      // why it ended
-	reason  string     // the same in words, set by the parent if it ended the worker
-	broke   string     // how its connection broke
+	mu      sync.Mutex // guards the fields below
+	cause   Cause      // why the process ended
+	reason  string     // the cause in words, set by the parent if it ended the worker
+	broke   string     // how the connection broke
 	exit    jail.Exit
-	running map[int64]*running // snippets
+	running map[int64]*running // snippets, by session
 
-	// Guarded by pool.mu.
+	// The following fields are guarded by pool.mu.
 	tenant      string
-	isTaken     bool // it belongs to a tenant
+	isTaken     bool // the worker belongs to a tenant
 	company     company
-	isCondemned bool // it receives no more snippets
+	isCondemned bool // the worker receives no more snippets
 	boxes       map[int64]*sandbox
-	emptied     time.Time // when its last session left
+	emptied     time.Time // when the last session left
 	wasReady    bool
 	isClosed    bool
 }
 
 const (
-	// startTimeout bounds the start of a worker, endTimeout its end.
+	// startTimeout bounds the duration of a worker's start, endTimeout that of its end.
 	startTimeout = 60 * time.Second
 	endTimeout   = 10 * time.Second
 	// ownThreads and openFiles are limits of the process.
@@ -72,11 +72,11 @@ const (
 	addressSpace = 1 << 44
 	// maxFile is the maximum size of a file in memory, in bytes.
 	maxFile = 8 << 30
-	// cpuSeconds is the maximum processor time of a worker's life: ten years.
+	// cpuSeconds is the maximum processor time of a worker: ten years.
 	cpuSeconds = 10 * 365 * 24 * 3600
 )
 
-// jailFor configures the jail of a worker, which begins with that much memory, in bytes.
+// jailFor returns the configuration of a worker's jail, with an initial memory limit in bytes.
 func (o Options) jailFor(memory int64) jail.Config {
 	class := jail.Full
 	if o.AllowNested {
@@ -119,7 +119,7 @@ func (p *pool) startWorker(ctx context.Context) (*worker, error) {
 	return w, nil
 }
 
-// greet sends the first files, and waits for the first answer.
+// greet sends the first files and the first request, and waits for the answer.
 func (w *worker) greet(ctx context.Context, parts *os.File) (err error) {
 	conn := w.jail.Conn()
 	w.conn = jsonrpc.New(conn, conn, w, w.pool.options.Log)
@@ -153,7 +153,7 @@ func (w *worker) greet(ctx context.Context, parts *os.File) (err error) {
 	return w.conn.Call(ctx, methodHello, hello, nil)
 }
 
-// ungreeted cleans up a worker that was never served.
+// ungreeted cleans up a worker whose greeting failed.
 func (w *worker) ungreeted(err error) error {
 	go w.serve()
 	return err
@@ -166,8 +166,8 @@ func (w *worker) serve() {
 	w.lose(err)
 }
 
-// lose ends the worker after an error of its connection, nil for the end of the stream. If the
-// connection broke, the reason is how the worker itself ended.
+// lose ends the worker after an error of its connection; nil means the end of the stream. If the
+// connection broke, the reason is taken from how the process ended.
 func (w *worker) lose(err error) {
 	if err != nil && !isBroken(err) {
 		w.end(CauseProtocol, "it broke the protocol: "+err.Error())
@@ -189,8 +189,8 @@ func isBroken(err error) bool {
 		errors.Is(err, unix.ECONNRESET)
 }
 
-// end ends the worker. The reason is empty if it ended by itself; the cause is empty if the parent
-// no longer needs it.
+// end ends the worker. The reason is empty if the worker ended by itself; the cause is empty if the
+// parent no longer needs the worker.
 func (w *worker) end(cause Cause, reason string) {
 	w.ending.Do(func() {
 		w.mu.Lock()
@@ -206,7 +206,7 @@ func (w *worker) finish() {
 	defer cancel()
 	if w.endedItself() {
 		patient, stop := context.WithTimeout(ctx, lastMoment)
-		_, _ = w.jail.Wait(patient) // only to learn how it ends; otherwise it is killed
+		_, _ = w.jail.Wait(patient) // if the process does not end by itself, it is killed
 		stop()
 	}
 	isOut := w.jail.OOM()
@@ -220,17 +220,18 @@ func (w *worker) finish() {
 	<-w.served
 
 	if w.sender != nil {
-		_ = w.sender.conn.Close() // it has no reader any more
+		_ = w.sender.conn.Close() // the socket has no reader any more
 	}
 	if w.scratch != nil {
-		_ = w.scratch.Close() // it is in memory
+		_ = w.scratch.Close() // the file is in memory
 	}
 	w.explain(exit)
 	w.pool.forget(w)
 	close(w.gone)
 }
 
-// explain determines why the worker ended. Its memory comes first: the rest may follow from that.
+// explain determines why the worker ended. It checks the memory first, because other failures may
+// be a consequence of missing memory.
 func (w *worker) explain(exit jail.Exit) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -240,7 +241,7 @@ func (w *worker) explain(exit jail.Exit) {
 		w.cause, w.reason = CauseMemory, fmt.Sprintf("out of memory: it may use %s",
 			quantity.IBytes(w.limit.Load()))
 	case w.reason != "":
-	case exit.Killed: // it had not ended
+	case exit.Killed: // the process had not ended by itself
 		w.cause, w.reason = CauseProtocol, cmp.Or(w.broke, "it closed its connection")
 	case exit.Signal != 0:
 		w.cause, w.reason = CauseSignal, exit.String()
@@ -277,7 +278,7 @@ func (w *worker) why() (Cause, string) {
 	return w.cause, w.reason
 }
 
-// errGone is the error of a request to an ended worker.
+// errGone is the error of a request to a worker that has ended.
 var errGone = errors.New("the worker has ended")
 
 // call sends a request to the worker. If the worker has ended, the error is errGone.
@@ -285,8 +286,8 @@ func (w *worker) call(ctx context.Context, method string, params, result any) er
 	return w.check(ctx, w.conn.Call(ctx, method, params, result), result)
 }
 
-// callToEnd is call, but waits for the end of a cancelled request. A worker that does not end it
-// in time is ended.
+// callToEnd is like call, but waits until a cancelled request has ended. If that takes too long,
+// the worker is ended.
 func (w *worker) callToEnd(ctx context.Context, method string, params, result any) error {
 	answered := make(chan struct{})
 	defer close(answered)
@@ -307,7 +308,7 @@ func (w *worker) check(ctx context.Context, err error, result any) error {
 	case err == nil || ctx.Err() != nil:
 		return err
 	case errors.As(err, &known) && known.Code == jsonrpc.CodeInvalidParams && result != nil && len(known.Data) == 0:
-		// Its answer was invalid.
+		// The worker's answer was invalid.
 		w.end(CauseProtocol, "it broke the protocol: "+known.Message)
 	case errors.As(err, &known):
 		return decodeError(known, w.pool.inner.Info().Name)
@@ -336,20 +337,20 @@ func (w *worker) watch() {
 }
 
 const (
-	// silentPeriods is the number of periods into which the time without an answer is divided,
-	// busyPeriods the number for a worker that computes: the kernel may delay it while it gives
-	// memory to a snippet.
+	// silentPeriods is the number of periods without an answer after which an idle worker counts as
+	// silent. busyPeriods is the number for a worker that computes, because the kernel may delay it
+	// while it gives memory to a snippet.
 	silentPeriods = 3
 	busyPeriods   = 10
 )
 
-// ask waits for an answer from the worker, and returns the number of periods without one, 0 if it
-// answered. A period in which this process is late does not count: the machine is busy then, or
-// was asleep.
+// ask waits for an answer from the worker, and returns the number of periods without an answer, or
+// 0 if the worker answered. A period in which this process itself was late does not count, because
+// the machine was busy or asleep.
 func (w *worker) ask(period time.Duration) (missed int) {
 	answered := make(chan struct{})
 	go func() {
-		_ = w.conn.Call(context.Background(), methodPing, nil, nil) // it fails if the worker is gone
+		_ = w.conn.Call(context.Background(), methodPing, nil, nil) // fails if the worker is gone
 		close(answered)
 	}()
 	before := w.jail.Usage().CPUNanos
@@ -369,15 +370,15 @@ func (w *worker) ask(period time.Duration) (missed int) {
 	return missed
 }
 
-// withScratch lets a request use the scratch file, and then reads as many bytes as ask returns, up
-// to most. The request must be a callToEnd, otherwise its late writes could be mistaken for the
-// next request's.
+// withScratch calls ask, whose request may write to the scratch file, and then reads as many bytes
+// as ask returns, up to most. The request must use callToEnd; otherwise its late writes could be
+// mistaken for those of the next request.
 func (w *worker) withScratch(most int64, ask func() (int64, error)) ([]byte, error) {
 	w.scratching.Lock()
 	defer w.scratching.Unlock()
 	n, err := ask()
 	if err != nil {
-		_ = w.scratch.Truncate(0) // only to free memory: the next request reports how much it wrote
+		_ = w.scratch.Truncate(0) // frees memory; the next request reports its size
 		return nil, err
 	}
 	if n < 0 || n > most {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// openTier returns a tier in workers, which the test closes.
+// openTier returns a tier in workers, which is closed when the test ends.
 func openTier(tb testing.TB, o Options) Tier {
 	tb.Helper()
 	skip.WithoutJail(tb)
@@ -32,7 +32,7 @@ func openTier(tb testing.TB, o Options) Tier {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = engine.Close() }) // the tier closes what it has prepared
+	tb.Cleanup(func() { _ = engine.Close() }) // the tier closes its prepared parts
 	o.AllowSampled = true
 	if os.Getenv("RLM_TEST_LOG") != "" {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -100,7 +100,8 @@ func TestASnippetRuns(t *testing.T) {
 	}
 }
 
-// TestSuite runs the groups that depend on what crosses the wall. The guest is tier wasm's.
+// TestSuite runs the groups of tests that depend on the messages between parent and worker; the
+// guest is the same as in tier wasm.
 func TestSuite(t *testing.T) {
 	skip.Short(t, "tier wasm runs the same suite")
 	tiersuite.Run(t, openTier(t, Options{}), tiersuite.Options{
@@ -112,7 +113,8 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// TestNoExactStateOfAClientIsKept: it would stay in the server's memory as long as the session.
+// TestNoExactStateOfAClientIsKept checks that a client's exact state is dropped, because it would
+// stay in the server's memory as long as the session.
 func TestNoExactStateOfAClientIsKept(t *testing.T) {
 	kept, err := keepState(tiers.State{Data: []byte("x"), Exact: []byte("pages")})
 	if err != nil || kept.state.Exact != nil || string(kept.state.Data) != "x" {

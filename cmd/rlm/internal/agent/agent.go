@@ -1,9 +1,9 @@
-// Package agent answers editors and evaluators that use rlm as an agent, by the Agent Client
+// Package agent serves editors and evaluators that use rlm as an agent, with the Agent Client
 // Protocol over stdin and stdout.
 //
-// A session of the protocol is a session of the engine: a conversation that keeps its variables. A
-// prompt is a question, and the files that it brings are contexts. Thoughts and tool calls show
-// the steps of the loop. A message is an answer: it is sent only when the run has one.
+// A session of the protocol is a session of the engine: a conversation whose variables persist. A
+// prompt is a question, and the files that it brings are contexts. Thoughts and tool calls show the
+// steps of the loop. A message is an answer, so a run without an answer sends none.
 package agent
 
 import (
@@ -26,7 +26,7 @@ import (
 // Bounds of a connection.
 const (
 	maxSessions = 32
-	maxQuestion = 1 << 20 // bytes of the texts of a prompt
+	maxQuestion = 1 << 20 // bytes of the text in a prompt
 	maxAttached = 100     // contexts of a session
 	maxShown    = 20_000  // bytes of code or output in a tool call
 )
@@ -38,7 +38,7 @@ type Config struct {
 	Open func(ctx context.Context, folder string, progress func(ledger.Event)) (*rlm.Session, error)
 	// Read returns the context for a file that a prompt names, for a client's folder.
 	Read func(folder, path string) (rlm.Context, error)
-	// Note writes a note for the user.
+	// Note prints a note for the user.
 	Note func(format string, args ...any)
 }
 
@@ -65,7 +65,7 @@ type server struct {
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[acp.SessionId]*session
-	opening  int // places of sessions that are being opened
+	opening  int // places reserved for sessions that are opening
 	closed   bool
 }
 
@@ -100,7 +100,7 @@ func (s *server) Initialize(context.Context, acp.InitializeRequest) (acp.Initial
 	}, nil
 }
 
-// Authenticate implements [acp.Agent]: the keys of models are settings.
+// Authenticate implements [acp.Agent]. It does nothing, because the models' keys are settings.
 func (s *server) Authenticate(context.Context, acp.AuthenticateRequest) (r acp.AuthenticateResponse, err error) {
 	return r, nil
 }
@@ -142,8 +142,8 @@ func (s *server) reserve() error {
 	return nil
 }
 
-// put fills a reserved place, or frees it if there is no session. It reports whether the
-// connection still has sessions.
+// put fills a reserved place, or frees it if there is no session. It reports whether the connection
+// still accepts sessions.
 func (s *server) put(one *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,8 +173,8 @@ func (s *server) forget(id acp.SessionId) {
 	delete(s.sessions, id)
 }
 
-// Prompt implements [acp.Agent]. The library would end the context of a prompt at the next one,
-// which is refused instead.
+// Prompt implements [acp.Agent]. The library cancels the context of a prompt when the next one
+// arrives; here the next one is refused instead.
 func (s *server) Prompt(_ context.Context, r acp.PromptRequest) (out acp.PromptResponse, err error) {
 	one, err := s.find(r.SessionId)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *server) SetSessionMode(
 	return r, acp.NewMethodNotFound(acp.AgentMethodSessionSetMode)
 }
 
-// refuse returns the error of a request that the client has to change.
+// refuse returns the error of a request that the client must change.
 func refuse(format string, args ...any) error {
 	return acp.NewInvalidParams(map[string]any{"error": fmt.Sprintf(format, args...)})
 }

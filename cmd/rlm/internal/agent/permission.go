@@ -17,7 +17,7 @@ type sessionKey struct{}
 
 var errDenied = errors.New("the user of the client has not allowed it")
 
-// Ask lets the person at the client decide on a call of a tool. The context is that of the call. It
+// Ask asks the client's user whether a tool call is allowed. The context is that of the call. It
 // returns nil if the call is allowed.
 func Ask(ctx context.Context, text string) error {
 	s, ok := ctx.Value(sessionKey{}).(*session)

@@ -23,14 +23,14 @@ type session struct {
 	folder string // of the client
 
 	session  *rlm.Session
-	asking   sync.Mutex // held by the prompt that runs
+	asking   sync.Mutex // held by the running prompt
 	cancel   atomic.Pointer[context.CancelFunc]
 	asked    atomic.Int64 // questions for the user
 	attached int          // contexts
 	shown    int          // tool calls
 }
 
-// close ends the prompt that runs, waits for its end, and closes the session.
+// close cancels the running prompt, waits for its end, and closes the session.
 func (s *session) close() error {
 	if cancel := s.cancel.Load(); cancel != nil {
 		(*cancel)()
@@ -40,7 +40,7 @@ func (s *session) close() error {
 	return s.session.Close()
 }
 
-// prompt answers a prompt.
+// prompt runs a prompt, and sends its answer.
 func (s *session) prompt(ctx context.Context, blocks []acp.ContentBlock) (out acp.PromptResponse, err error) {
 	if !s.asking.TryLock() {
 		return out, refuse("the session answers another prompt: wait, or send session/cancel")
@@ -74,8 +74,8 @@ func (s *session) prompt(ctx context.Context, blocks []acp.ContentBlock) (out ac
 	return s.conclude(ctx, outcome)
 }
 
-// conclude sends the answer. A run without one has no message: its client would take the message
-// for an answer.
+// conclude sends the answer. If there is none, it sends no message, since the client would take
+// that for an answer.
 func (s *session) conclude(ctx context.Context, outcome rlm.Outcome) (out acp.PromptResponse, err error) {
 	if outcome.Reason != "" {
 		s.think(outcome.Reason + "\n")
@@ -137,12 +137,12 @@ func (s *session) read(blocks []acp.ContentBlock) (question string, contexts []r
 	return question, contexts, nil
 }
 
-// nameOf tells the model about the file that a prompt brings.
+// nameOf returns the line that tells the model about a prompt's file.
 func (s *session) nameOf(n int, uri string) string {
 	return fmt.Sprintf("(attached context %d of this question: %.200q)", n, uri)
 }
 
-// readLink returns the context for a file that a prompt links.
+// readLink returns the context for a file that a prompt links to.
 func (s *session) readLink(uri string) (rlm.Context, error) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
@@ -186,7 +186,7 @@ func (s *session) showSnippet(e *ledger.Event) {
 		map[string]any{"code": texts.Truncate(code, maxShown)}, texts.Truncate(output, maxShown))
 }
 
-// showCall shows a call that has ended.
+// showCall shows a completed call.
 func (s *session) showCall(title string, kind acp.ToolKind, isOK bool, input any, output string) {
 	s.shown++
 	status := acp.ToolCallStatusCompleted
@@ -205,7 +205,7 @@ func (s *session) showCall(title string, kind acp.ToolKind, isOK bool, input any
 	_ = s.send(context.Background(), acp.StartToolCall(id, title, options...)) // the client may be gone
 }
 
-// think shows a text that is no answer.
+// think shows text that is not part of the answer.
 func (s *session) think(text string) {
 	if text != "" {
 		_ = s.send(context.Background(), acp.UpdateAgentThoughtText(text)) // the client may be gone

@@ -27,11 +27,11 @@ type Env struct {
 	Log            *slog.Logger
 	Settings       *config.Loaded
 	Interrupts     *Interrupts
-	Pause          func() (resume func()) // pauses the live view; nil without one
+	Pause          func() (resume func()) // pauses the live view; nil without a live view
 	Args           []string               // from the command line
 	Inject         []string               // headers for hosts, from a flag
 	Version        string                 // the program's version
-	// functions are additional host functions for snippets. Only tests set them.
+	// Functions are additional host functions for snippets. Only tests set them.
 	Functions []rlm.Function
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The exit codes are part of the interface: see docs/reference/cli.md.
+// The exit codes are part of the interface; see docs/reference/cli.md.
 const (
 	ExitOK          = 0
 	ExitRaised      = 1   // the snippet raised, or broke its interpreter
@@ -25,7 +25,7 @@ const (
 	ExitInterrupted = 130 // Ctrl-C
 )
 
-// ExitError carries an exit code. err is nil if the message has been printed already.
+// ExitError carries an exit code. Err is nil if the message has already been printed.
 type ExitError struct {
 	Code int
 	Err  error
@@ -42,7 +42,7 @@ func (e *ExitError) Error() string {
 // Unwrap returns the error without the exit code.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Exit returns an error with an exit code. err is nil if the message has been printed already.
+// Exit returns an error with an exit code. err is nil if the message has already been printed.
 func Exit(code int, err error) error { return &ExitError{code, err} }
 
 // Usage gives an error the exit code of a usage error. Nil stays nil.
@@ -84,8 +84,8 @@ func AsUsage(err error) error {
 	return &ExitError{ExitUsage, err}
 }
 
-// AddExitCode gives the error of a snippet or a run its exit code: no tier ran it, or a tier
-// broke.
+// AddExitCode gives the error of a snippet or a run its exit code, depending on whether no tier ran
+// it or a tier broke.
 func AddExitCode(err error) error {
 	var rejected *tiers.RejectedError
 	if errors.Is(err, rlm.ErrNoTier) || errors.As(err, &rejected) {
@@ -97,8 +97,8 @@ func AddExitCode(err error) error {
 // aVariable matches the name of an environment variable.
 var aVariable = lazyregexp.New(`^[A-Z][A-Z0-9_]*$`)
 
-// AdviseKey says which key a provider refused, by where the key comes from, and how to use another
-// one.
+// AdviseKey says which key a provider refused, and how to use another key. from is the key's
+// origin.
 func AdviseKey(provider, from string) string {
 	keep := "rlm keys set " + provider
 	switch {
@@ -114,13 +114,13 @@ func AdviseKey(provider, from string) string {
 	}
 }
 
-// IsUnknownModel reports whether a server does not know the model of a call.
+// IsUnknownModel reports whether a server does not have the model of a call.
 func IsUnknownModel(err error) bool {
 	var failure *llm.Error
 	return errors.As(err, &failure) && failure.Kind != nil && failure.Kind.Error() == "unknown model"
 }
 
-// AdviseModel adds to the error of a model what helps. Other errors stay as they are.
+// AdviseModel adds advice to the error of a model. It returns other errors unchanged.
 func AdviseModel(err error) error {
 	var failure *llm.Error
 	switch {

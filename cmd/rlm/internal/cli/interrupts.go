@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Interrupts handles Ctrl-C and SIGTERM. Either ends the command, unless a handler has taken over
+// Interrupts handles Ctrl-C and SIGTERM. Both end the command, unless a handler has taken over
 // Ctrl-C.
 type Interrupts struct {
 	mu      sync.Mutex
@@ -60,14 +60,14 @@ func (in *Interrupts) serve() {
 
 		in.cancel(ErrInterrupted)
 		if late != nil {
-			time.AfterFunc(grace, late) // after each signal: the first late ends the process
+			time.AfterFunc(grace, late) // started by each signal; the first call ends the process
 		}
 	}
 }
 
-// endWithin bounds the time from a signal to the end of a command that serves others: after grace,
-// late must end the process, whatever a client's request is doing. Sandboxes end with the process,
-// as after a kill.
+// endWithin bounds the time from a signal to the end of a command that serves clients. After grace,
+// late must end the process, even during a client's request. Sandboxes end with the process, as
+// after a kill.
 func (in *Interrupts) endWithin(grace time.Duration, late func()) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

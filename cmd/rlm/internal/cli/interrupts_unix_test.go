@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestACommandThatDoesNotEndIsKilled: the grace begins with the signal.
+// TestACommandThatDoesNotEndIsKilled checks that the grace period begins with the signal.
 func TestACommandThatDoesNotEndIsKilled(t *testing.T) {
 	t.Parallel()
 	ctx, in := Listen(t.Context())

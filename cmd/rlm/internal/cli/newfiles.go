@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// ReplaceFile replaces a file with the output of write, wholly or not at all.
+// ReplaceFile replaces a file with the output of write, completely or not at all.
 func ReplaceFile(path string, write func(io.Writer) error) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".rlm-save-") // with mode 0600
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 type OutputWriter struct {
 	w       io.Writer
 	escapes bool   // w is a terminal, which must receive no control sequences
-	rest    []byte // the beginning of a character or a line end
+	rest    []byte // an incomplete character or line end
 	Err     error
 	open    bool // the last line is unfinished
 }
@@ -69,7 +69,7 @@ type lineStarter struct {
 	done bool
 }
 
-// Write writes b, preceded by a line end the first time.
+// Write writes b, preceded by a line end on the first call.
 func (n *lineStarter) Write(b []byte) (int, error) {
 	if !n.done && len(b) > 0 {
 		n.done = true

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOutputIsEscapedPieceByPiece writes a text in pieces of every size.
+// TestOutputIsEscapedPieceByPiece writes a string in pieces of every size.
 func TestOutputIsEscapedPieceByPiece(t *testing.T) {
 	const text = "a\x1bé漢\U0001f600\r\n\rb\xff\xc3"
 	const want = `a\x1bé漢😀` + "\n" + `\x0db\xff\xc3`

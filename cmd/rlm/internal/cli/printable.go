@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// Answer writes a model's text and a line end: unchanged to a file or a pipe, and without control
-// sequences to a terminal.
+// Answer writes a model's text and a line end. A file or a pipe receives it unchanged, a terminal
+// without control sequences.
 func (e *Env) Answer(text string) error {
 	_, err := fmt.Fprintln(e.Stdout, e.Harmless(e.Stdout, text))
 	return err
 }
 
-// Harmless makes a text of a model or a snippet safe for a writer. Control sequences could write
-// to the clipboard of a terminal, or forge a note of this program.
+// Harmless makes the output of a model or a snippet safe for a writer. Control sequences could
+// write to the clipboard of a terminal, or forge a note of this program.
 func (e *Env) Harmless(w io.Writer, text string) string {
 	if e.isEscaped(w) {
 		return EscapeKeepingLines(text)
@@ -28,8 +28,8 @@ func (e *Env) Harmless(w io.Writer, text string) string {
 // isEscaped reports whether a writer is a terminal and --raw is not set.
 func (e *Env) isEscaped(w io.Writer) bool { return !e.raw && IsTerminal(w) }
 
-// cutIncomplete cuts off the end of a text if later bytes may change its meaning: the beginning of
-// a character, or a carriage return, which may belong to a line end.
+// cutIncomplete cuts off the end of the output if later bytes may change its meaning. This can be
+// an incomplete character, or a carriage return, which may belong to a line end.
 func cutIncomplete(text []byte) (whole, rest []byte) {
 	at := len(text)
 	if at > 0 && text[at-1] == '\r' {
@@ -48,11 +48,11 @@ func cutIncomplete(text []byte) (whole, rest []byte) {
 	return text[:at], text[at:]
 }
 
-// Escape makes a text of a model or a file safe for a terminal, on one line: it escapes
+// Escape makes a string from a model or a file safe for one line of a terminal. It escapes
 // unprintable characters.
 func Escape(text string) string { return escapeText(text, false) }
 
-// EscapeKeepingLines is Escape, but keeps line ends and tabs.
+// EscapeKeepingLines is like Escape, but keeps line ends and tabs.
 func EscapeKeepingLines(text string) string { return escapeText(text, true) }
 
 func escapeText(text string, lines bool) string {
@@ -83,7 +83,7 @@ func escapeText(text string, lines bool) string {
 	return b.String()
 }
 
-// Shorten escapes a text and cuts it to limit characters.
+// Shorten escapes a string and cuts it to limit characters.
 func Shorten(text string, limit int) string {
 	text = Escape(strings.Join(strings.Fields(cutBytes(text, 4*limit)), " "))
 	if utf8.RuneCountInString(text) <= limit {
@@ -92,7 +92,7 @@ func Shorten(text string, limit int) string {
 	return string([]rune(text)[:limit-1]) + "…"
 }
 
-// cutBytes returns about the first n bytes of a text, cut between characters.
+// cutBytes returns about the first n bytes of a string, cut between characters.
 func cutBytes(text string, n int) string {
 	if len(text) <= n {
 		return text

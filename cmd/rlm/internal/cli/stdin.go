@@ -25,7 +25,7 @@ type interruptReader struct {
 	pipe   *io.PipeReader
 }
 
-// Read starts reading the source at its first call, so that unused stdin stays untouched.
+// Read starts to read the source on the first call, so that nothing is read from unused stdin.
 func (r *interruptReader) Read(p []byte) (int, error) {
 	r.begin.Do(func() {
 		r.begun.Store(true)
@@ -55,8 +55,8 @@ func ReadFile(e *Env, name string, limit int64, what string) (string, error) {
 	return ReadAll(file, limit, what+" "+name)
 }
 
-// Open opens a file that the command line names. If a pipe has no writer yet, Open waits; an
-// interrupt ends the wait.
+// Open opens a file that the command line names. Open waits for the writer of a pipe; an interrupt
+// ends the wait.
 func (e *Env) Open(name string) (*os.File, error) {
 	if IsPipe(name) {
 		return openfile.Pipe(e.Life, name)
@@ -70,7 +70,7 @@ func IsPipe(path string) bool {
 	return err == nil && info.Mode()&os.ModeNamedPipe != 0
 }
 
-// ReadAll reads a text of bounded length.
+// ReadAll reads to the end of r, and refuses more than limit bytes.
 func ReadAll(r io.Reader, limit int64, what string) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {

@@ -1,7 +1,7 @@
 package cli
 
-// NoteUnread notes that stdin has data that the command does not read, once. It neither waits for
-// data nor consumes any. Stdin must not be a context.
+// NoteUnread writes one note if stdin has data that the command does not read. It does not wait for
+// data or consume any. Stdin must not be a context.
 func (e *Env) NoteUnread(note func(format string, args ...any)) {
 	if e.noted || e.Input == nil || e.Terminal || e.hasBegunInput() || !isGiven(e.Input) {
 		return

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isGiven reports whether stdin has data for this process alone.
+// isGiven reports whether stdin has data meant only for this process.
 func isGiven(stdin *os.File) bool {
 	info, err := stdin.Stat()
 	if err != nil {
@@ -31,14 +31,15 @@ func isGiven(stdin *os.File) bool {
 	return false
 }
 
-// wrappers are programs that run another one in their place, as its parent.
+// wrappers are programs that run another program as their child, with their own stdin.
 var wrappers = []string{
 	"chrt", "doas", "ionice", "nice", "nohup", "setsid", "stdbuf", "strace", "sudo", "taskset", "time",
 	"timeout",
 }
 
-// isShared reports whether a parent has the same stdin, such as the loop of a shell that reads lines:
-// then the data may be the parent's. A wrapper has the stdin of what it runs.
+// isShared reports whether a parent process reads the same stdin, such as a shell loop that reads
+// lines. The data may then be the parent's. Wrappers do not count, since they share their stdin
+// with their child.
 func isShared(stdin os.FileInfo, parent int) bool {
 	for range 16 {
 		process := fmt.Sprintf("/proc/%d/", parent)
@@ -64,7 +65,7 @@ func isShared(stdin os.FileInfo, parent int) bool {
 	return true
 }
 
-// countWaiting returns how many bytes a pipe or a socket holds.
+// countWaiting returns how many unread bytes a pipe or a socket holds.
 func countWaiting(stdin *os.File) (n int) {
 	conn, err := stdin.SyscallConn()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// checkHyphens refuses a long flag with one hyphen: -context FILE means -c with the code ontext.
-// given are the arguments of the command line.
+// checkHyphens refuses a long flag with one hyphen, because -context FILE means -c with the code
+// ontext. given are the arguments of the command line.
 func (f *ExecFlags) checkHyphens(flags *pflag.FlagSet, given []string) error {
 	for _, source := range f.code {
 		name, _, _ := strings.Cut("c"+source, "=")
@@ -36,8 +36,8 @@ var dataFormats = []string{
 	".toml", ".tsv", ".xlsx", ".xml", ".yaml", ".yml", ".zip", ".zst",
 }
 
-// refuseData refuses a file of data in place of code, unless the user names its language: a JSON
-// file, for example, is a Python program that does nothing.
+// refuseData refuses a data file in place of code, unless the user names its language. A JSON file,
+// for example, is a Python program that does nothing.
 func (f *ExecFlags) refuseData(name string) error {
 	ext := strings.ToLower(filepath.Ext(name))
 	if f.routing.IsNamed() || !slices.Contains(dataFormats, ext) {
@@ -68,8 +68,8 @@ func adviseOnContext(r tiers.Result) string {
 
 // adviseOnModule returns what to do if a snippet imports a Python file of the host, which is next
 // to the snippet's own file or in the working folder. Otherwise it returns an empty string. It
-// removes the advice to add a package of that name, which would be a stranger's. name is the file
-// of the snippet, if any.
+// removes the advice to add a package of that name, which would be an unrelated package. name is
+// the snippet's file, if any.
 func adviseOnModule(name string, r *tiers.Result) string {
 	if r.Exception == nil || r.Exception.Type != "ModuleNotFoundError" {
 		return ""
@@ -113,11 +113,11 @@ func findModule(module string, folders ...string) (string, error) {
 	return "", errors.New("no such module")
 }
 
-// placeOfSnippet matches the place of a snippet in a traceback.
+// placeOfSnippet matches a reference to a snippet in a traceback.
 var placeOfSnippet = lazyregexp.New(`File "<snippet ([0-9]{1,6})>"|\bsnippet_([0-9]{1,6})\.go\b`)
 
-// nameFiles gives the lines of a traceback the names of the files that hold the snippets. A snippet
-// from stdin keeps its number.
+// nameFiles replaces the numbers of snippets in a traceback with the names of their files. A
+// snippet from stdin keeps its number.
 func nameFiles(r *tiers.Result, files []string) {
 	if r.Exception == nil || len(files) == 0 {
 		return
@@ -137,8 +137,7 @@ func nameFiles(r *tiers.Result, files []string) {
 	r.Exception = &noted
 }
 
-// fileOfSnippet returns the name of the file that holds a snippet, by the snippet's number, or an
-// empty string.
+// fileOfSnippet returns the name of the file with the snippet of that number, or an empty string.
 func fileOfSnippet(number string, files []string) string {
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > len(files) || files[n-1] == "-" {
@@ -147,11 +146,10 @@ func fileOfSnippet(number string, files []string) string {
 	return files[n-1]
 }
 
-// placeOfWarning matches the beginning of a warning of Python.
+// placeOfWarning matches the beginning of a Python warning.
 var placeOfWarning = lazyregexp.New(`(?m)^<snippet ([0-9]{1,6})>(:[0-9]+: )`)
 
-// namedWarnings passes on a snippet's stderr. Warnings in it name the files that hold the snippets,
-// as tracebacks do.
+// namedWarnings passes on a snippet's stderr. Warnings name the snippets' files, as tracebacks do.
 type namedWarnings struct {
 	w       io.Writer
 	files   []string

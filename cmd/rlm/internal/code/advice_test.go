@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWarningsNameTheirFiles: a snippet's stderr arrives in pieces, and only the beginning of a
-// line is the place of a warning.
+// TestWarningsNameTheirFiles checks stderr that arrives in pieces. A warning's reference to a
+// snippet must be at the beginning of a line.
 func TestWarningsNameTheirFiles(t *testing.T) {
 	var out strings.Builder
 	stderr := &namedWarnings{w: &out, files: []string{"a.py", "-"}}

@@ -17,20 +17,20 @@ import (
 // MaxInline is the maximum size, in bytes, of a file whose content --json includes.
 const MaxInline = 64 << 10
 
-// Gallery handles the artefacts of snippets: it saves them in the folder of --out, and draws
+// Gallery handles the artefacts of snippets. It saves them in the folder of --out, and draws
 // pictures on a terminal.
 type Gallery struct {
 	e    *cli.Env
-	dir  string // empty for none
+	dir  string // empty if files are not saved
 	note func(string, ...any)
 
 	protocol func() pictures.Protocol
 	mu       sync.Mutex // snippets of several loops may end at the same time
-	Failed   error      // concerning a file that a loop's snippet made
+	Failed   error      // the error of saving a file of a loop's snippet
 	answer   *tiers.Artefact
 }
 
-// NewGallery returns a gallery for the folder of --out; dir is empty without one.
+// NewGallery returns a gallery for the folder of --out; dir is empty if there is no such folder.
 func NewGallery(e *cli.Env, dir string, note func(string, ...any)) *Gallery {
 	protocol := sync.OnceValue(func() pictures.Protocol { return findProtocol(e) })
 	return &Gallery{e: e, dir: dir, note: note, protocol: protocol}
@@ -54,8 +54,8 @@ func findProtocol(e *cli.Env) pictures.Protocol {
 	})
 }
 
-// take saves and draws artefacts. prefix begins the names of their files: a sub-loop's node. With
-// isQuiet it only saves them.
+// take saves and draws artefacts. prefix is the node of a sub-loop, and begins the names of the
+// files. With isQuiet, take draws nothing.
 func (g *Gallery) take(prefix string, list []tiers.Artefact, isQuiet bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,7 +75,7 @@ func (g *Gallery) take(prefix string, list []tiers.Artefact, isQuiet bool) error
 }
 
 // Event saves the artefacts of a loop's snippet. The names of a sub-loop's files begin with the
-// name of its node. Pictures are not drawn: a live tree may be on the screen.
+// name of its node. It draws no pictures, because a live tree may be on the screen.
 func (g *Gallery) Event(event ledger.Event) {
 	if event.Kind != ledger.EventSnippet || event.Ran == nil || len(event.Ran.Artefacts) == 0 {
 		return
@@ -98,7 +98,7 @@ func (g *Gallery) Event(event ledger.Event) {
 	}
 }
 
-// DrawAnswer draws the picture that a run returned as its answer.
+// DrawAnswer draws the picture that a run returned.
 func (g *Gallery) DrawAnswer() {
 	if g.answer != nil {
 		g.draw(*g.answer)

@@ -145,7 +145,7 @@ func withEngine(
 		return err
 	}
 	defer engine.Close()
-	tools := &wiring.Tools{} // a plan needs none
+	tools := &wiring.Tools{} // a plan needs no tools
 	if f.Runs {
 		if tools, err = f.Tools.Open(ctx, e, f.Note(e)); err != nil {
 			return err
@@ -184,7 +184,7 @@ func withEngine(
 	return err
 }
 
-// OpenSession opens the session for the code. A named session has a talk.
+// OpenSession opens the session for the code. For a named session, it also returns the talk.
 func (f *ExecFlags) OpenSession(
 	ctx context.Context, e *cli.Env, engine *rlm.Engine, tools *wiring.Tools, cfg rlm.SessionConfig,
 ) (*rlm.Session, *wiring.Talk, error) {
@@ -309,8 +309,8 @@ func (f *ExecFlags) SessionConfig(e *cli.Env) (rlm.SessionConfig, error) {
 	return cfg, err
 }
 
-// runAll runs the snippets up to the first that fails or calls FINAL. files are their names, or
-// none.
+// runAll runs the snippets until one fails or calls FINAL. files are the names of their files, if
+// any.
 func runAll(
 	ctx context.Context, e *cli.Env, f ExecFlags, session *rlm.Session, jobs []tiers.Job,
 	files []string, show *Shown,

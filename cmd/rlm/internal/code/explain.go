@@ -63,7 +63,7 @@ func NewExplain(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// ShowPlan prints a plan as JSON, or its text if the plan is nil.
+// ShowPlan prints a plan as JSON, or the text if the plan is nil.
 func ShowPlan(w io.Writer, text string, plan any) error {
 	if plan != nil {
 		return cli.PrintLine(w, plan)

@@ -41,7 +41,7 @@ func NewGraph(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// graphFlags are the flags of the commands below rlm graph.
+// graphFlags are the flags of the sub-commands of rlm graph.
 type graphFlags struct {
 	json, quiet bool
 	params      []string
@@ -95,7 +95,7 @@ func readQuery(e *cli.Env, arg string) (string, error) {
 	return cli.ReadAll(e.Stdin, maxGraphQuery, "the query")
 }
 
-// withGraph loads the files of a command.
+// withGraph loads a command's files, and passes the graph to use.
 func (f *graphFlags) withGraph(
 	ctx context.Context, e *cli.Env, paths []string, use func(*graph.Graph) error,
 ) error {
@@ -146,7 +146,7 @@ func newGraphStats(e *cli.Env) *cobra.Command {
 	cmd := f.command(e, "stats FILE...", "Count nodes, relationships, stated facts and inferred facts",
 		"  rlm graph stats data.ttl --json", false,
 		func(ctx context.Context, g *graph.Graph, _ string) error {
-			if _, err := g.SPARQL(ctx, "ASK {}"); err != nil { // computes what follows
+			if _, err := g.SPARQL(ctx, "ASK {}"); err != nil { // computes the inferred facts
 				return err
 			}
 			return f.showStats(ctx, e, g)

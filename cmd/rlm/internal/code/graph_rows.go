@@ -82,7 +82,7 @@ func writeCSV(e *cli.Env, columns []string, rows []map[string]any) error {
 	return w.Error()
 }
 
-// showCell returns a value as text: a string unchanged, anything else as JSON.
+// showCell formats a value: a string unchanged, anything else as JSON.
 func showCell(value any) string {
 	if text, ok := value.(string); ok {
 		return text

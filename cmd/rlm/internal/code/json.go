@@ -12,7 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Statuses of --json without a snippet's result, besides those of [tiers.Status].
+// The statuses that --json prints without a snippet's result, in addition to those of
+// [tiers.Status].
 const (
 	statusUsage       tiers.Status = "usage"
 	statusNoTier      tiers.Status = "no_tier"
@@ -20,7 +21,7 @@ const (
 	statusInterrupted tiers.Status = "interrupted"
 )
 
-// jsonFailure is the output of --json if no snippet's result reports how the command ended.
+// jsonFailure is the output of --json if no result of a snippet reports how the command ended.
 type jsonFailure struct {
 	Status   tiers.Status     `json:"status"`
 	ExitCode int              `json:"exit_code"`

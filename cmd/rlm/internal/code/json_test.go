@@ -10,7 +10,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestAnInterruptBreaksNoTier: the object of an interrupted command blames no tier.
+// TestAnInterruptBreaksNoTier checks that the JSON of an interrupted command does not report a
+// broken tier.
 func TestAnInterruptBreaksNoTier(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

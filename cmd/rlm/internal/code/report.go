@@ -24,7 +24,7 @@ type Shown struct {
 	e       *cli.Env
 	flags   *ExecFlags
 	gallery *Gallery
-	last    *results.Result // with --json: not printed yet, as files may be added
+	last    *results.Result // with --json, not printed yet, since files may be added
 	listed  map[string]bool // the files that --json has named
 	// enforced is the last enforcement of limits that --json printed.
 	enforced []tiers.Enforcement
@@ -35,7 +35,7 @@ func NewShown(e *cli.Env, flags *ExecFlags) *Shown {
 	return &Shown{e: e, flags: flags, gallery: NewGallery(e, flags.Files.Out, flags.Note(e))}
 }
 
-// Finish ends the output: it collects the files of the session, which ended with the given error
+// Finish ends the output. It collects the files of the session. ended is the error of the session,
 // or nil.
 func (s *Shown) Finish(ctx context.Context, session *rlm.Session, ended error) error {
 	ended = s.flags.Files.Collect(ctx, session, s.flags.Note(s.e), ended)
@@ -62,7 +62,7 @@ func (s *Shown) printLast() error {
 	return nil
 }
 
-// printJSON keeps the result of a snippet, and prints the previous one.
+// printJSON stores the result of a snippet, and prints the previous result.
 func (s *Shown) printJSON(r rlm.Result) error {
 	err := s.printLast()
 	s.last = results.Describe(r)
@@ -80,8 +80,8 @@ func (s *Shown) printJSON(r rlm.Result) error {
 	return err
 }
 
-// Report prints the result of a snippet, except its output, which is already written. e provides
-// the writer for notes after the output.
+// Report prints the result of a snippet, except its output, which has already been written. e
+// provides the writer for notes after the output.
 func (s *Shown) Report(e *cli.Env, r rlm.Result) error {
 	f := s.flags
 	note := f.Note(e)
@@ -141,7 +141,8 @@ func limitHint(r tiers.Result, c *config.Loaded) string {
 	return ""
 }
 
-// printAnswer prints the value of FINAL. An answer of bytes goes to a file or a pipe unchanged.
+// printAnswer prints the value of FINAL. It writes an answer of bytes to a file or a pipe
+// unchanged.
 func printAnswer(e *cli.Env, r rlm.Result) error {
 	if r.Final == nil {
 		return nil
@@ -176,8 +177,8 @@ func printFinal(e *cli.Env, value tiers.Value) error {
 	return err
 }
 
-// textOf decodes a JSON string and keeps bytes that are not UTF-8. Such a byte is never part of an
-// escape, so the parts between such bytes can be decoded one by one.
+// textOf decodes a JSON string, and keeps bytes that are not valid UTF-8. Such a byte is never part
+// of an escape, so the parts between such bytes can be decoded one by one.
 func textOf(value tiers.Value) (string, error) {
 	var b strings.Builder
 	for rest := bytes.TrimSuffix(value[1:], []byte{'"'}); len(rest) > 0; {

@@ -15,7 +15,7 @@ import (
 
 // Agent is an entry of the setting agents.
 type Agent struct {
-	// Description is a sentence for the prompt of the loop that may ask the agent.
+	// Description is a sentence for the prompt of a loop that may call the agent.
 	Description string `json:"description,omitempty"`
 	// Instructions are the agent's system prompt.
 	Instructions string `json:"instructions"`
@@ -24,7 +24,7 @@ type Agent struct {
 	// Tools are the tools that the agent may call, in its own loop. Nil means an agent without a
 	// loop.
 	Tools []string `json:"tools,omitzero"`
-	// Contract is type text, such as "list[str]", or JSON Schema. Nil allows any text.
+	// Contract is a type such as "list[str]", or a JSON Schema. Nil allows any answer.
 	Contract json.RawMessage `json:"contract,omitempty"`
 }
 
@@ -51,7 +51,7 @@ func (a agents) Set(s string) error {
 			return fmt.Errorf("agent %q has no instructions", name)
 		}
 
-		var contract bytes.Buffer // without white space, so that equal agents compare equal
+		var contract bytes.Buffer // without white space, so that equal agents have equal strings
 		if err := json.Compact(&contract, agent.Contract); agent.Contract != nil && err == nil {
 			agent.Contract = contract.Bytes()
 			all[name] = agent

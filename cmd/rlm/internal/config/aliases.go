@@ -7,12 +7,12 @@ import (
 	"strconv"
 )
 
-// foreign is a setting under agent-utilities' name, and its meaning here.
+// foreign is the name of a setting in agent-utilities, and its meaning here.
 type foreign struct {
 	key string
-	// variable is its environment variable, if that lacks the project's prefix.
+	// variable is its environment variable, if the variable lacks the project's prefix.
 	variable string
-	// words are the allowed values; nil for any value that the setting accepts.
+	// words are the allowed values; nil means any value that the setting accepts.
 	words []string
 	// means returns the settings that a value stands for. An empty result means the default, which
 	// both programs share.
@@ -20,7 +20,7 @@ type foreign struct {
 	doc   string
 }
 
-// renamesTo returns the meaning of a name with values that need no translation.
+// renamesTo returns the meaning of a name whose values need no translation.
 func renamesTo(key string) func(string) map[string]string {
 	return func(value string) map[string]string { return map[string]string{key: value} }
 }

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// byModel maps models to texts; its text form is MODEL=TEXT pairs, separated by commas. A model is
-// a full name, in which * matches any text. A text without a model applies to all models.
+// byModel maps models to strings; its text form is MODEL=STRING pairs, separated by commas. A model
+// is a full name, in which * matches any characters. A string without a model applies to all
+// models.
 type byModel struct {
 	to    *map[string]string
 	check func(string) error
@@ -57,7 +58,7 @@ func (b byModel) String() string {
 func (b byModel) Type() string { return "facts" }
 func (b byModel) JSON() any    { return maps.Clone(*b.to) }
 
-// mostWindow exceeds the context window, in tokens, of any model.
+// mostWindow is greater than the context window of any model, in tokens.
 const mostWindow = 1 << 28
 
 // ParseWindow parses a number of tokens.

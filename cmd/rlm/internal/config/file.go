@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Bounds of a file. A complete file has two levels and some kilobytes.
+// Bounds of a file. A complete file has two levels and a few kilobytes.
 const (
 	maxFile     = 64 << 10
 	maxDepth    = 4
@@ -27,8 +27,8 @@ const (
 // deepTypes are the types of settings that are nested.
 var deepTypes = []string{"agents", "objects"}
 
-// readBounded reads a file of bounded size that must not be world-writable: it decides where keys
-// go and which walls are good enough.
+// readBounded reads a file of bounded size. It must not be world-writable, since it decides where
+// keys are sent and which walls are strong enough.
 func readBounded(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -74,13 +74,13 @@ func decodeFile(path string, content []byte) (layer, error) {
 		return nil, err
 	}
 	if root == nil {
-		return d.out, nil // only comments
+		return d.out, nil // the file has only comments
 	}
 
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		d.readSetting(root.Content[i], root.Content[i+1])
 		if len(d.errs) == maxMistakes {
-			break // the file of another program
+			break // probably another program's file
 		}
 	}
 
@@ -239,7 +239,7 @@ func (d *decoder) takeSetting(key, value *yaml.Node) error {
 	return d.out.takeNamed(d.table, name, given)
 }
 
-// valueOf returns a value in the form that a setting accepts: a string, []string or
+// valueOf returns a value in a form that a setting accepts: a string, []string or
 // map[string]string.
 func (d *decoder) valueOf(name string, n *yaml.Node) (any, error) {
 	switch d.typeOf(name) {
@@ -266,8 +266,8 @@ func (d *decoder) valueOf(name string, n *yaml.Node) (any, error) {
 	}
 }
 
-// textsOf returns a mapping of names to texts. Errors do not quote names: one may be a misplaced
-// secret.
+// textsOf returns a mapping of names to strings. Its errors do not quote names, since a name may be
+// a misplaced secret.
 func textsOf(n *yaml.Node, wanted string) (map[string]string, error) {
 	all := make(map[string]string, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -294,7 +294,7 @@ func itemType(kind string) string {
 	return kind
 }
 
-// typeOf returns the type of a name's values.
+// typeOf returns the type of the values that a name accepts.
 func (d *decoder) typeOf(name string) string {
 	if f := foreignByKey(name); f != nil {
 		for key := range f.means("true") {
@@ -313,7 +313,7 @@ func (d *decoder) typeOf(name string) string {
 	return ""
 }
 
-// scalarText returns the text of a single value, if it has the type that the setting expects.
+// scalarText returns a single value as a string, if it has the type that the setting expects.
 func scalarText(n *yaml.Node, wanted string) (string, error) {
 	kind := kindOf(n)
 	var fits bool
@@ -358,7 +358,7 @@ func kindOf(n *yaml.Node) nodeKind {
 		return isList
 	case yaml.MappingNode:
 		return isMapping
-	default: // a scalar
+	default: // other scalars
 	}
 
 	switch n.ShortTag() {
@@ -378,7 +378,7 @@ func kindOf(n *yaml.Node) nodeKind {
 	return isText // dates, too
 }
 
-// describeType describes a type of values.
+// describeType describes a type of value.
 func describeType(kind string) string {
 	return map[string]string{
 		"bool": "true or false", "number": "a whole number", "amount": "a number",

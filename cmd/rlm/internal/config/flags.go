@@ -32,25 +32,25 @@ func readFlags(flags *pflag.FlagSet) layer {
 	return l
 }
 
-// In selects the settings of some groups.
+// In returns a function that selects the settings of some groups.
 func In(groups ...Group) func(Setting) bool {
 	return func(s Setting) bool { return slices.Contains(groups, s.Group) }
 }
 
-// Named selects some settings by key.
+// Named returns a function that selects settings by key.
 func Named(keys ...string) func(Setting) bool {
 	return func(s Setting) bool { return slices.Contains(keys, s.Key) }
 }
 
-// AddFlags gives a command the flags of some settings. Their values are checked immediately, and
-// used by Load.
+// AddFlags gives a command the flags of some settings. Flags check their values immediately; Load
+// uses them.
 func AddFlags(flags *pflag.FlagSet, pick func(Setting) bool) {
 	for _, s := range Settings(&Config{}) {
 		if s.NoFlag || !pick(s) {
 			continue
 		}
 		if err := s.Value.Set(s.Default); err != nil {
-			panic(err) // the table's own default
+			panic(err) // the table's default is invalid
 		}
 		value := s.Value
 		if l, ok := value.(list); ok {
@@ -59,7 +59,7 @@ func AddFlags(flags *pflag.FlagSet, pick func(Setting) bool) {
 		flag := flags.VarPF(value, s.Flag(), "", s.Doc)
 		flag.DefValue = s.Default
 		if s.Default == "0" || s.Default == "false" || s.Default == "none" {
-			flag.DefValue = "" // not worth a word
+			flag.DefValue = "" // not worth showing
 		}
 		flag.Annotations = map[string][]string{groupKey: {string(s.Group)}}
 		if c, ok := s.Value.(choice); ok {
@@ -86,7 +86,7 @@ func GroupOf(flag *pflag.Flag) (group Group, ok bool) {
 	return Group(found[0]), true
 }
 
-// WordsOf returns the words that a flag's setting accepts, or nil if it accepts other texts.
+// WordsOf returns the words that a flag's setting accepts, or nil if it accepts other values.
 func WordsOf(flag *pflag.Flag) []string { return flag.Annotations[wordsKey] }
 
 // repeatedList is a list as a flag. The first flag replaces the default; each further flag adds to
@@ -96,7 +96,7 @@ type repeatedList struct {
 	isGiven bool
 }
 
-// Set adds the texts of one flag.
+// Set adds the items of one flag.
 func (r *repeatedList) Set(text string) error {
 	items := splitList(text)
 	if r.isGiven {

@@ -21,7 +21,7 @@ import (
 // Value is the storage of a setting: a field of a [Config], and its text form.
 type Value interface {
 	pflag.Value
-	// JSON returns the value for display: secrets are left out.
+	// JSON returns the value for display, without secrets.
 	JSON() any
 }
 
@@ -100,7 +100,7 @@ func (t toggle) Set(text string) error {
 	return nil
 }
 
-// normaliseBool normalises a boolean as YAML, Python and shells write it. It returns other texts
+// normaliseBool normalises a boolean as YAML, Python and shells write it. It returns other strings
 // unchanged.
 func normaliseBool(text string) string {
 	switch strings.ToLower(text) {
@@ -159,7 +159,7 @@ func ShowSpan(d time.Duration) string {
 // maxSize is the largest size, in bytes.
 const maxSize = 1 << 50
 
-// size is a positive number of bytes. Empty leaves it to the command.
+// size is a positive number of bytes. An empty value leaves the size to the command.
 type size struct {
 	to *int64
 	// optional sizes may be empty.
@@ -175,7 +175,7 @@ func (s size) Set(text string) error {
 	}
 
 	n, err := quantity.ParseBytes(text)
-	// A comma would be dropped: 1,5GiB is not 15 GiB.
+	// The parser would ignore a comma, and read 1,5GiB as 15 GiB.
 	if err != nil || n == 0 || n > maxSize || strings.Contains(text, ",") {
 		return fmt.Errorf("%q: give a size above zero, such as 20000, 64KiB or 512MiB", text)
 	}
@@ -217,7 +217,7 @@ func (t text) String() string { return showValue(t.to, func(s string) string { r
 func (t text) Type() string   { return "text" }
 func (t text) JSON() any      { return *t.to }
 
-// lines is text of any number of lines.
+// lines is text with any number of lines.
 type lines struct{ to *string }
 
 func (l lines) Set(s string) error {
@@ -231,7 +231,7 @@ func (l lines) String() string { return showValue(l.to, func(s string) string { 
 func (l lines) Type() string   { return "text" }
 func (l lines) JSON() any      { return *l.to }
 
-// choice is one of a set of words.
+// choice is one word of a fixed set.
 type choice struct {
 	to   *string
 	from []string
@@ -257,7 +257,7 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// list is a list of texts; its text form is separated by commas.
+// list is a list of strings; its text form is separated by commas.
 type list struct{ to *[]string }
 
 func (l list) Set(s string) error { return l.setAll(splitList(s)) }
@@ -293,11 +293,11 @@ func splitList(s string) []string {
 	return items
 }
 
-// pairs maps some names to texts; its text form is name=text pairs, separated by commas.
+// pairs maps some names to strings; its text form is name=text pairs, separated by commas.
 type pairs struct {
 	to    *map[string]string
 	names []string
-	// shown returns the displayable part of a text.
+	// shown returns the displayable part of a value.
 	shown func(string) string
 }
 
@@ -306,7 +306,7 @@ func (p pairs) Set(s string) error {
 	for _, item := range splitList(s) {
 		name, value, found := strings.Cut(item, "=")
 		if !found {
-			// The text may be a secret: it is not quoted.
+			// The error does not quote the string, which may be a secret.
 			return errors.New("give NAME=VALUE pairs, separated by commas")
 		}
 		if _, twice := all[name]; twice {
@@ -321,7 +321,7 @@ func (p pairs) Set(s string) error {
 func (p pairs) setAll(all map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !slices.Contains(p.names, name) {
-			// An unknown name may be a misplaced secret: it is not quoted.
+			// The error does not quote an unknown name, which may be a misplaced secret.
 			if meant := spelling.Nearest(name, p.names); meant != "" {
 				return fmt.Errorf("one of the names is unknown; did you mean %s?", meant)
 			}
@@ -368,7 +368,7 @@ func address(raw string) string {
 	return u.Redacted()
 }
 
-// showValue formats a value; flag packages call it with the zero value, too.
+// showValue formats a value; flag packages also call it with the zero value.
 func showValue[T any](to *T, text func(T) string) string {
 	if to == nil {
 		return ""
@@ -376,7 +376,7 @@ func showValue[T any](to *T, text func(T) string) string {
 	return text(*to)
 }
 
-// quoted quotes a text as a JSON document or an error does.
+// quoted quotes a string for a JSON document or an error.
 func quoted(s string) string {
 	out, err := json.Marshal(s)
 	if err != nil {

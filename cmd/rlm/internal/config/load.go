@@ -16,7 +16,7 @@ import (
 // Kind is a kind of origin.
 type Kind string
 
-// The origins of values; each overrides the ones before.
+// The origins of values. Each overrides the previous ones.
 const (
 	FromDefault  Kind = "default"
 	FromFile     Kind = "file"
@@ -24,7 +24,7 @@ const (
 	FromFlag     Kind = "flag"
 )
 
-// Origin describes where a value came from.
+// Origin describes where a value is set.
 type Origin struct {
 	Kind Kind `json:"kind"`
 	// Name is the file's path, the variable, or the flag with its dashes.
@@ -57,7 +57,7 @@ type Given struct {
 // layer holds the values of one source, by key.
 type layer map[string]Given
 
-// addValue gives a key a value, and refuses a second, different value.
+// addValue sets the value of a key, and refuses a second, different value.
 func (l layer) addValue(key string, g Given) error {
 	if old, there := l[key]; there && fmt.Sprint(old.Raw) != fmt.Sprint(g.Raw) {
 		return fmt.Errorf("%s contradicts %s (%s): %s would be both %v and %v; keep one of them",
@@ -72,7 +72,7 @@ func (l layer) takeNamed(table []Setting, name string, g Given) error {
 	g.By = name
 	i := slices.IndexFunc(table, func(s Setting) bool { return s.Key == name })
 	if i >= 0 {
-		// The table is bound to a scratch Config: this only checks the value.
+		// This only checks the value, because the table is bound to a scratch Config.
 		if err := table[i].assignRaw(g.Raw); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -100,7 +100,7 @@ func (l layer) takeNamed(table []Setting, name string, g Given) error {
 	return nil
 }
 
-// checkKnown refuses a name that is neither ours nor a supported foreign name.
+// checkKnown refuses a name that is not a setting's name or a supported foreign name.
 func checkKnown(table []Setting, name string) error {
 	names := settingKeys(table)
 	for _, f := range foreigners {
@@ -141,25 +141,25 @@ func (s Setting) assignRaw(raw any) error {
 // Sources are the sources of settings.
 type Sources struct {
 	// File is a YAML file that must exist. If it is empty, RLM_CONFIG names the file; otherwise
-	// UserFile is read if it exists. NoFile reads none.
+	// UserFile is read if it exists. With NoFile, Load reads no file.
 	File string
-	// UserFile is the file of the user's configuration directory, empty for none.
+	// UserFile is the file of the user's configuration directory, or empty.
 	UserFile string
 	// Environ is the environment, in the format of os.Environ.
 	Environ []string
-	// Flags are the command's flags; only those that were given count.
+	// Flags are the command's flags; Load reads only those that were given.
 	Flags *pflag.FlagSet
-	// Over is an additional YAML file that overrides all other sources; empty for none.
+	// Over is an additional YAML file that overrides all other sources, or empty.
 	Over string
 }
 
-// NoFile as a file's name means that no file is read.
+// NoFile, as the name of a file, means that no file is read.
 const NoFile = "none"
 
 // FileVariable is the environment variable that names a configuration file.
 const FileVariable = prefix + "CONFIG"
 
-// UserFile is the usual path of the file, empty if the user has no configuration folder.
+// UserFile returns the usual path of the file, or "" if the user has no configuration folder.
 func UserFile() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -187,7 +187,7 @@ type Loaded struct {
 // From returns the origin of a setting's value.
 func (l *Loaded) From(key string) Origin { return l.origins[key] }
 
-// Text returns the displayable value of a setting in force.
+// Text returns the displayable value of a setting.
 func (l *Loaded) Text(key string) string {
 	return findSetting(Settings(&l.Config), key).Value.String()
 }
@@ -229,7 +229,7 @@ func Load(s Sources) (*Loaded, error) {
 	return out, nil
 }
 
-// defaults returns the lowest layer.
+// defaults returns the layer of the default values.
 func defaults() layer {
 	l := layer{}
 	for _, s := range Settings(&Config{}) {

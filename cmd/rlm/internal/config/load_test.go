@@ -69,7 +69,7 @@ func TestFlagsGoOverVariablesOverTheFile(t *testing.T) {
 	}
 }
 
-// TestAListGrowsWithEachFlag: the first flag replaces the file's value, later ones add to it.
+// TestAListGrowsWithEachFlag checks that later flags add to the list of the first.
 func TestAListGrowsWithEachFlag(t *testing.T) {
 	c, err := load(t, "", []string{"RLM_ALLOW_HOST=z.example:443"},
 		"--allow-host", "a.example:443", "--allow-host=b.example:443,c.example:80")

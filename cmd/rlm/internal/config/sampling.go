@@ -15,11 +15,11 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// unset leaves the value for a depth to the server.
+// unset means that the server chooses the value for a depth.
 const unset = "default"
 
-// byDepth is a text for each depth; the last one also applies to all greater depths. Its text form
-// separates the values by commas.
+// byDepth holds a value for each depth; the last one also applies to all greater depths. Its text
+// form separates the values by commas.
 type byDepth struct {
 	to    *[]string
 	check func(string) error
@@ -91,7 +91,7 @@ func (o objects) String() string { return showValue(o.to, func(s string) string 
 func (o objects) Type() string   { return "objects" }
 func (o objects) JSON() any      { return json.RawMessage(cmp.Or(*o.to, "null")) }
 
-// readObjects returns the objects in a text, with nil for each null.
+// readObjects returns the objects in a string, with nil for each null.
 func readObjects(s string) ([]json.RawMessage, error) {
 	if s == "" {
 		return nil, nil
@@ -158,7 +158,7 @@ func (c *Config) Samplings() ([]llm.Sampling, error) {
 	return all, nil
 }
 
-// textAt returns the text for a depth, or "" if it is left to the server.
+// textAt returns the value for a depth, or "" if the server chooses it.
 func textAt(items []string, depth int) string {
 	if len(items) == 0 || items[min(depth, len(items)-1)] == unset {
 		return ""
@@ -166,7 +166,7 @@ func textAt(items []string, depth int) string {
 	return items[min(depth, len(items)-1)]
 }
 
-// parseNumber returns the number for a depth, or nil if it is left to the server.
+// parseNumber returns the number for a depth, or nil if the server chooses it.
 func parseNumber(items []string, depth int) *float64 {
 	n, err := strconv.ParseFloat(textAt(items, depth), 64)
 	if err != nil {

@@ -49,7 +49,7 @@ func readVariables(environ []string) (layer, error) {
 }
 
 // variablesOf returns the variables of an environment that have a value. The last duplicate wins.
-// Windows has entries without a name.
+// On Windows, entries without a name exist.
 func variablesOf(environ []string) map[string]string {
 	all := map[string]string{}
 	for _, entry := range environ {
@@ -59,12 +59,13 @@ func variablesOf(environ []string) map[string]string {
 		}
 	}
 
-	// An empty variable counts as unset: that is how shells unset a variable for a command.
+	// An empty variable is treated as unset, because shells unset a variable for a command this
+	// way.
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 	return all
 }
 
-// checkMisspelt refuses a variable with our prefix that nearly matches one of ours.
+// checkMisspelt refuses a variable with our prefix whose name is close to one of ours.
 func checkMisspelt(name string, ours []string) error {
 	if !strings.HasPrefix(name, prefix) || name == FileVariable {
 		return nil

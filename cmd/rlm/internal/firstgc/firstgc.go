@@ -10,17 +10,19 @@ import (
 	"runtime/debug"
 )
 
-// first is Go's memory at the first collection, in bytes. After it, Go's defaults apply.
+// first is the size of Go's memory, in bytes, at which the first collection starts. Afterwards,
+// Go's defaults apply.
 const first = 32 << 20
 
-// The package is initialised before most others of the program, which already allocate.
+// The package is initialised before most other packages of the program, whose initialisation
+// allocates memory.
 func init() { //nolint:gochecknoinits // main would be too late
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		putOff(first)
 	}
 }
 
-// putOff replaces the pace of collections by a memory limit until the first collection.
+// putOff replaces the garbage collector's pace with a memory limit until the first collection.
 func putOff(limit int64) {
 	percent := debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(limit)

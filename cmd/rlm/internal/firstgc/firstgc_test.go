@@ -13,7 +13,7 @@ var kept [][]byte
 // and waits for the end of the concurrent collection.
 func TestTheFirstCollectionRestoresTheDefaults(t *testing.T) {
 	defer func() { kept = nil }()
-	debug.SetGCPercent(100) // init has turned it off
+	debug.SetGCPercent(100) // init has turned the pace off
 	const first = 16 << 20
 	putOff(first)
 	if limit := debug.SetMemoryLimit(-1); limit != first {

@@ -38,12 +38,12 @@ type View struct {
 
 // liveNode is an active loop.
 type liveNode struct {
-	name                  string // for display, empty for the root
+	name                  string // for display; empty for the root
 	model, tier, doing    string
 	depth, turn           int
 	flying, calls, failed int
 	writing               string // the unfinished line of a reply
-	waits                 string // the reason for a wait, empty if it does not wait
+	waits                 string // the reason for waiting; empty if the loop does not wait
 	waitBegun             time.Time
 	waitLimit             time.Duration
 }
@@ -99,7 +99,7 @@ func (v *View) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.erase()
-	_, _ = fmt.Fprint(v.w, "\r\x1b[J") // what the terminal itself has shown, such as ^C
+	_, _ = fmt.Fprint(v.w, "\r\x1b[J") // erases what the terminal itself printed, such as ^C
 	v.screen = nil
 }
 
@@ -122,7 +122,7 @@ func (v *View) IsLive() bool {
 	return v.screen != nil
 }
 
-// Note writes a message of the command.
+// Note prints a message from the command.
 func (v *View) Note(format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -161,7 +161,7 @@ func (v *View) Event(e ledger.Event) {
 	}
 }
 
-// writeOf writes a line about an event's loop.
+// writeOf prints a line about an event's loop.
 func (v *View) writeOf(e ledger.Event, text string) {
 	if name := v.nodes[e.Node].name; name != "" {
 		text = name + ", " + text
@@ -169,7 +169,7 @@ func (v *View) writeOf(e ledger.Event, text string) {
 	v.writeLine("rlm: " + strings.Repeat("  ", e.Depth) + text)
 }
 
-// showSnippet shows a snippet, line by line, and its output.
+// showSnippet shows a snippet line by line, and its output.
 func (v *View) showSnippet(e ledger.Event) {
 	for _, part := range []struct{ sign, text string }{
 		{"code | ", e.Ran.Source}, {"stdout | ", e.Ran.Stdout}, {"stderr | ", e.Ran.Stderr},
@@ -193,7 +193,8 @@ func (v *View) node(e ledger.Event) *liveNode {
 	return n
 }
 
-// NameLoop returns the display name of a loop: "loop 2.1" for the node 0.2.1, "" for the root.
+// NameLoop returns the display name of a loop, such as "loop 2.1" for the node 0.2.1. It is empty
+// for the root.
 func NameLoop(node string) string {
 	if path, below := strings.CutPrefix(node, "0."); below {
 		return "loop " + path
@@ -201,11 +202,11 @@ func NameLoop(node string) string {
 	return ""
 }
 
-// maxWriting bounds an unfinished line, in bytes. A longer line is shown in pieces.
+// maxWriting bounds an unfinished line, in bytes. Longer lines are shown in pieces.
 const maxWriting = 4_000
 
 // takeLines adds an event's text to the reply, and returns the lines that are now complete. Pieces
-// of a stream end anywhere; the reply's own event completes the last line.
+// of a stream can end anywhere; the event of the whole reply completes the last line.
 func (n *liveNode) takeLines(e ledger.Event) []string {
 	var whole []string
 	if e.Kind == ledger.EventDelta && e.Text == "" {
@@ -229,7 +230,8 @@ func (n *liveNode) takeLines(e ledger.Event) []string {
 	}
 }
 
-// apply updates the loop from an event, and returns a line about the event, or "" for none.
+// apply updates the loop from an event, and returns a line about the event, or "" if there is
+// nothing to show.
 func (n *liveNode) apply(e ledger.Event) string {
 	took := func() string { return e.Elapsed.Round(time.Millisecond).String() }
 	if e.Kind != ledger.EventCallStarted {
@@ -293,13 +295,13 @@ func (n *liveNode) apply(e ledger.Event) string {
 		ledger.EventVerdict:
 		return turnText(e) + describeEvent(e)
 	case ledger.EventAnswer, ledger.EventTool,
-		ledger.EventDelta: // the end of the run shows the answer; pieces are too small for a line
+		ledger.EventDelta: // the answer is shown at the end of the run; pieces are too small for a line
 	}
 
 	return ""
 }
 
-// takeName names a loop after its workflow node, and returns the rest of the text.
+// takeName names a loop after its workflow node, and returns the rest of the event's text.
 func (n *liveNode) takeName(e ledger.Event) string {
 	at := strings.LastIndex(e.Text, ": ") // the node's name may contain a colon, its action cannot
 	if e.Kind != ledger.EventLoopStarted || at < 0 {
@@ -309,7 +311,7 @@ func (n *liveNode) takeName(e ledger.Event) string {
 	return e.Text[at+2:]
 }
 
-// describeEvent describes an event outside calls and snippets.
+// describeEvent describes an event that is not about a call or a snippet.
 func describeEvent(e ledger.Event) string {
 	switch e.Kind { //nolint:exhaustive // the others have their own lines
 	case ledger.EventRetry:
@@ -354,7 +356,7 @@ func AgentText(name string) string {
 	return "agent " + cli.Shorten(name, 100) + ", "
 }
 
-// turnText returns the prefix for a turn, or "" for an event outside of all turns.
+// turnText returns the prefix for a turn, or "" for an event outside any turn.
 func turnText(e ledger.Event) string {
 	if e.Turn == 0 {
 		return ""
@@ -375,7 +377,7 @@ func UsedText(e ledger.Event) string {
 	return ", " + used.String()
 }
 
-// waitText describes why the loop waits, since when, and for how long at most.
+// waitText describes why and how long the loop has waited, and the maximum wait.
 func (n *liveNode) waitText(now time.Time) string {
 	return fmt.Sprintf("%s, %s of %s", n.waits,
 		config.ShowSpan(now.Sub(n.waitBegun).Round(time.Second)), config.ShowSpan(n.waitLimit))

@@ -21,7 +21,7 @@ func (v *View) erase() {
 	}
 }
 
-// draw draws the block again.
+// draw redraws the block.
 func (v *View) draw() {
 	if v.screen == nil || v.paused || len(v.nodes) == 0 {
 		return
@@ -39,8 +39,8 @@ func (v *View) draw() {
 	v.drawn = len(lines)
 }
 
-// layOut returns the lines of the block: at most that many active loops, in tree order, and the
-// run's usage.
+// layOut returns the lines of the block: the first active loops in tree order, at most that many,
+// and the run's usage.
 func (v *View) layOut(most int) []string {
 	names := slices.SortedFunc(maps.Keys(v.nodes),
 		func(a, b string) int { return slices.Compare(parsePath(a), parsePath(b)) })
@@ -72,7 +72,7 @@ func (v *View) layOut(most int) []string {
 		time.Since(v.begun).Round(time.Second), v.spent))
 }
 
-// maxTail bounds the part of an unfinished line that is drawn, in bytes.
+// maxTail bounds the drawn part of an unfinished line, in bytes.
 const maxTail = 60
 
 // state describes what the loop is doing.

@@ -101,7 +101,7 @@ func (f *distillFlags) run(ctx context.Context, e *cli.Env, names []string) erro
 		return cli.Usage(err)
 	}
 
-	isAsked := task.Config.Run.Model != "" // without a model, no snippet runs
+	isAsked := task.Config.Run.Model != "" // without a model, no snippets run
 	s, err := start(ctx, e, "distill", f.quiet, isAsked)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (f *distillFlags) complete(e *cli.Env, task *distill.Task, models ledger.Mo
 	return err
 }
 
-// read reads the traces and the skillbook.
+// read reads the traces and the skillbook into a task.
 func (f *distillFlags) read(e *cli.Env, names []string) (task distill.Task, err error) {
 	if slices.Contains(names, "-") && f.skills.in == "-" {
 		return task, errors.New("stdin cannot be both the traces and the skillbook")
@@ -162,8 +162,8 @@ func (f *distillFlags) read(e *cli.Env, names []string) (task distill.Task, err 
 	return task, err
 }
 
-// readCorpus reads the traces in files and folders, "-" for stdin, and reports on stderr what it
-// found.
+// readCorpus reads the traces in files and folders, or in stdin for "-", and describes them on
+// stderr.
 func (f *distillFlags) readCorpus(e *cli.Env, names []string) (all distill.Corpus, err error) {
 	if err := checkFormat(f.format); err != nil {
 		return all, err
@@ -205,15 +205,15 @@ func (f *distillFlags) readCorpus(e *cli.Env, names []string) (all distill.Corpu
 	return all, nil
 }
 
-// saysNothing reports whether a source contains only texts, or objects of no known format, and
-// none of them records whether a run failed. Such a source has no traces.
+// saysNothing reports whether a source contains only texts or objects of unknown formats, without
+// any record of whether a run failed. Such a source has no traces.
 func saysNothing(c *distill.Corpus) bool {
 	unknown := c.Formats["object"] + c.Formats["reasoning"]
 	return len(c.Failures) == 0 && c.Passed == c.Unmarked && unknown == c.Passed
 }
 
-// nameTrace returns the name of a failure: the name of its source if that has no other trace,
-// prefixed with the source if there are several sources.
+// nameTrace returns the name of a failure. A generated ID is replaced with the name of its source
+// if there is no other trace, and prefixed with that name if there are several sources.
 func nameTrace(id string, source *traceSource, corpus *distill.Corpus, sources int) string {
 	switch isAlone := len(corpus.Failures)+corpus.Passed == 1; {
 	case !unnamed.MatchString(id):
@@ -226,11 +226,11 @@ func nameTrace(id string, source *traceSource, corpus *distill.Corpus, sources i
 	return id
 }
 
-// unnamed matches the generated IDs of traces without their own.
+// unnamed matches generated IDs, which traces without an ID have.
 var unnamed = lazyregexp.New(`^(line|trace) \d+$`)
 
-// describeCorpus reports the formats of the traces, what was left out, and how many traces do not
-// record whether they failed.
+// describeCorpus reports the traces' formats, what was omitted, and how many traces do not record
+// whether they failed.
 func (f *distillFlags) describeCorpus(e *cli.Env, c *distill.Corpus, notes []string) {
 	if f.quiet {
 		return
@@ -281,7 +281,7 @@ func (f *distillFlags) finish(e *cli.Env, r *distill.Outcome, err error) error {
 	return nil
 }
 
-// formatFindings formats the findings as text. Traces and models wrote the names and texts, so
+// formatFindings formats the findings as text. The names and texts come from traces and models, so
 // they are escaped.
 func formatFindings(r *distill.Outcome) string {
 	var b strings.Builder
@@ -315,8 +315,8 @@ func formatFindings(r *distill.Outcome) string {
 	return b.String()
 }
 
-// describeNoEdits explains why there are no edits; it is empty if there are some, none were
-// wanted, or the run failed.
+// describeNoEdits explains why there are no edits; the result is empty if there are edits, if none
+// were requested, or if the run failed.
 func (f *distillFlags) describeNoEdits(e *cli.Env, r *distill.Outcome, failed error) string {
 	switch {
 	case failed != nil || len(r.Edits) > 0 || f.noEdits || len(r.Clusters) == 0:

@@ -1,3 +1,3 @@
-// Package loops contains the commands in which models work: run, reflect, reflexion, distill,
-// workflow and hook.
+// Package loops contains the commands that use models: run, reflect, reflexion, distill, workflow
+// and hook.
 package loops

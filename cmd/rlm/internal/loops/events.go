@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// jsonEvent is a line of --events. Its names are part of the interface: see docs/reference/cli.md.
+// jsonEvent is a line of --events. Its names are part of the interface; see docs/reference/cli.md.
 type jsonEvent struct {
 	ledger.Event
 	// Code is the whole code of a snippet. Stdout and Stderr are its output.
@@ -24,7 +24,7 @@ type jsonEvent struct {
 type eventWriter struct {
 	w   io.Writer
 	mu  sync.Mutex
-	err error // the first error, after which nothing is written
+	err error // the first error, after which nothing more is written
 }
 
 func (l *eventWriter) event(e ledger.Event) {

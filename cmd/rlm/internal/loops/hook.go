@@ -64,10 +64,10 @@ func NewHook(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// noTrigger disables a trigger if used as its threshold.
+// noTrigger is the threshold that disables a trigger.
 const noTrigger = -1
 
-// setTriggers copies the settings of the triggers into a task.
+// setTriggers copies the triggers' settings into a task.
 func setTriggers(c *config.Loaded, task *rlm.Task) {
 	t := &task.Config.Triggers
 	t.Always, t.NoLongHorizon = c.Always, !c.OnLongHorizon
@@ -82,8 +82,8 @@ func setTriggers(c *config.Loaded, task *rlm.Task) {
 	}
 }
 
-// hookTask returns the task of a run about the output on stdin. Without a question, the library
-// asks a default one.
+// hookTask returns a task about the output on stdin. Without a question, the library asks a default
+// one.
 func (f *RunFlags) hookTask(e *cli.Env, args []string) (rlm.Task, error) {
 	switch {
 	case e.Terminal:
@@ -98,8 +98,8 @@ func (f *RunFlags) hookTask(e *cli.Env, args []string) (rlm.Task, error) {
 	return f.Task(e, args[0])
 }
 
-// hook passes stdin through, or has a run condense it. Most outputs are small, so the engine is
-// created only for a large one.
+// hook passes stdin through, or condenses it with a run. Most outputs are small, so hook creates
+// the engine only for a large one.
 func (f *RunFlags) hook(ctx context.Context, e *cli.Env, task rlm.Task) error {
 	setTriggers(e.Settings, &task)
 	task.Signal = loop.Signal{LongHorizon: f.longHorizon, Traces: f.traces, Nodes: f.nodes}

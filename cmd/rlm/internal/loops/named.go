@@ -27,12 +27,12 @@ import (
 // nameFlag makes the run of a command durable.
 type nameFlag struct {
 	Name  string
-	kept  string // the name of a run that is kept without --name, empty for none
+	kept  string // the generated name of a run that is kept without --name; empty if there is none
 	begun json.RawMessage
 
-	replayed func() // ends the replay of a run log, nil for none
+	replayed func() // ends the replay of a run log, nil if there is none
 	more     string // flags without which a continued run would end as before
-	quiet    bool   // a run without --name says nothing about its end
+	quiet    bool   // a run without --name does not print how to continue it
 }
 
 func (n *nameFlag) addName(flags *pflag.FlagSet) {
@@ -41,7 +41,7 @@ func (n *nameFlag) addName(flags *pflag.FlagSet) {
 	config.AddFlags(flags, config.Named("no_keep"))
 }
 
-// begin records how a named run was started. The command of a question passes the question both as
+// begin records how a named run was started. A command that takes a question passes it both as
 // given and in full. Without a name, the run may replay another run's log.
 func (n *nameFlag) begin(e *cli.Env, cmd *cobra.Command, given, question string) error {
 	if n.Name == "" {
@@ -71,7 +71,7 @@ func (n *nameFlag) begin(e *cli.Env, cmd *cobra.Command, given, question string)
 	return cli.AsUsage(n.describe(e, cmd, given, RunSpec{Question: question}))
 }
 
-// describe completes how a run was begun.
+// describe completes the record of how a run was started.
 func (n *nameFlag) describe(e *cli.Env, cmd *cobra.Command, given string, spec RunSpec) (err error) {
 	spec.Args = e.Args
 	if given != "" {
@@ -83,7 +83,7 @@ func (n *nameFlag) describe(e *cli.Env, cmd *cobra.Command, given string, spec R
 	return err
 }
 
-// replay makes a run answer its calls from a run log, if --replay names one.
+// replay answers the calls of a run from a run log, if --replay names one.
 func (n *nameFlag) replay(e *cli.Env, cmd *cobra.Command) error {
 	file := openReplay(e)
 	if file == nil {
@@ -101,8 +101,8 @@ func (n *nameFlag) replay(e *cli.Env, cmd *cobra.Command) error {
 	return nil
 }
 
-// openReplay opens the log that --replay names, nil for none: a record is opened with the models,
-// which report problems of the file.
+// openReplay opens the run log that --replay names. It returns nil for any other file, such as a
+// call log, which is opened with the models; these also report a file that cannot be read.
 func openReplay(e *cli.Env) *os.File {
 	if e.Settings.Replay == "" {
 		return nil
@@ -120,8 +120,8 @@ func openReplay(e *cli.Env) *os.File {
 	return file
 }
 
-// keep makes the run of a task durable. It prints at once how to continue a named run, because end
-// cannot print it if the process is killed.
+// keep makes the run of a task durable. It immediately prints how to continue a named run, because
+// end cannot do that if the process is killed.
 func (n *nameFlag) keep(e *cli.Env, task *repl.Task, note func(string, ...any)) {
 	task.Name, task.Begun = n.Name, n.begun
 	switch {
@@ -135,7 +135,7 @@ func (n *nameFlag) keep(e *cli.Env, task *repl.Task, note func(string, ...any)) 
 	}
 }
 
-// end prints how to continue a run that did not reach its end.
+// end prints how to continue an incomplete run.
 func (n *nameFlag) end(ctx context.Context, e *cli.Env, engine *rlm.Engine, reached bool) {
 	if n.Name != "" && !reached {
 		TellNext(ctx, e, engine, n.Name, n.more)
@@ -148,12 +148,12 @@ func (n *nameFlag) end(ctx context.Context, e *cli.Env, engine *rlm.Engine, reac
 	}
 }
 
-// TellResume prints the command that continues a run, with more flags.
+// TellResume prints the command that continues a run, with additional flags.
 func TellResume(e *cli.Env, name, more string) {
 	_, _ = fmt.Fprintf(e.Stderr, "rlm: continue with: rlm runs resume %s%s%s\n", name, more, StoreFlag(e))
 }
 
-// StoreFlag returns the flag with which another command finds the same store, or "" if none is
+// StoreFlag returns the flag that makes another command use the same store, or "" if none is
 // needed.
 func StoreFlag(e *cli.Env) (folder string) {
 	if e.Settings.Store != "" && slices.ContainsFunc(e.Args, func(arg string) bool {
@@ -164,7 +164,7 @@ func StoreFlag(e *cli.Env) (folder string) {
 	return folder
 }
 
-// shellQuote quotes a text as a single shell word.
+// shellQuote quotes a string as a single shell word.
 func shellQuote(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./", r)
@@ -174,7 +174,7 @@ func shellQuote(text string) string {
 	return text
 }
 
-// TellNext prints the commands that continue a run, with more flags.
+// TellNext prints the commands that continue a run, with additional flags.
 func TellNext(ctx context.Context, e *cli.Env, engine *rlm.Engine, name, more string) {
 	known, err := engine.ShowRun(context.WithoutCancel(ctx), name)
 	if err != nil || len(known.Waiting) == 0 {

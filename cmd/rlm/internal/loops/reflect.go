@@ -138,7 +138,8 @@ func (f *reflectFlags) run(ctx context.Context, e *cli.Env, flags *pflag.FlagSet
 	return cli.JoinExit(f.finish(e, outcome, err), kept)
 }
 
-// task makes a task from the flags and settings. Close the models, a registry, afterwards.
+// task makes a task from the flags and settings. The caller must close the models, which are a
+// registry.
 func (f *reflectFlags) task(
 	e *cli.Env, flags *pflag.FlagSet, traces []string,
 ) (task reflect.Task, models io.Closer, err error) {
@@ -194,7 +195,7 @@ func configureReflection(e *cli.Env, task *reflect.Task, models ledger.Models) (
 	return err
 }
 
-// readSubject reads the traces and the skillbook, and applies the flags that override parts of the
+// readSubject reads the traces and the skillbook, and applies the flags that replace parts of the
 // traces.
 func (f *reflectFlags) readSubject(
 	e *cli.Env, flags *pflag.FlagSet, traces []string, task *reflect.Task,
@@ -255,7 +256,7 @@ func (f *reflectFlags) finish(e *cli.Env, outcome reflect.Outcome, err error) er
 	return ExitForStatus(e, outcome.Status, outcome.Reason, f.quiet)
 }
 
-// formatAnalysis formats an analysis as Markdown. A model wrote its texts, so they are escaped.
+// formatAnalysis formats an analysis as Markdown. A model wrote its strings, so they are escaped.
 func formatAnalysis(outcome *reflect.Outcome) string {
 	o := &outcome.Output
 	var b strings.Builder

@@ -33,7 +33,7 @@ type traceSource struct {
 	text string
 }
 
-// readTraces reads all traces, and reports on stderr what it found.
+// readTraces reads all traces, and describes them on stderr.
 func (f *reflectFlags) readTraces(e *cli.Env, names []string) (reflect.Subject, error) {
 	if err := checkFormat(f.format); err != nil {
 		return reflect.Subject{}, err
@@ -96,10 +96,10 @@ func collectTraces(e *cli.Env, names []string, most int64) (c traceCollector, er
 	return c, nil
 }
 
-// traceCollector collects traces within the bounds.
+// traceCollector collects traces within the limits.
 type traceCollector struct {
 	sources []traceSource
-	notes   []string // about what was left out
+	notes   []string // about what was omitted
 	bytes   int64
 	most    int64 // bytes
 }
@@ -113,7 +113,7 @@ func (c *traceCollector) add(name, text string) error {
 }
 
 // addFolder adds the traces in a folder and its subfolders, ordered by name. Links cannot lead out
-// of it, and hidden files are not traces.
+// of the folder, and hidden files are ignored.
 func (c *traceCollector) addFolder(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -158,8 +158,8 @@ func (c *traceCollector) addFolder(dir string) error {
 	return nil
 }
 
-// addRecord adds rlm's own record of a run: its events, which contain the question, the turns of
-// its loop, and the turns of the loops below it.
+// addRecord adds rlm's own record of a run. Its events contain the question, the turns of its loop,
+// and the turns of all sub-loops.
 func (c *traceCollector) addRecord(root *os.Root, folder, shown string) error {
 	files := []string{path.Join(folder, trajectory.EventsFile), path.Join(folder, trajectory.File)}
 	err := fs.WalkDir(root.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
@@ -176,20 +176,20 @@ func (c *traceCollector) addRecord(root *os.Root, folder, shown string) error {
 	for _, name := range files {
 		text, err := c.readEntry(root, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the events: a record of another program has none
+			continue // another program's record has no events
 		}
 		if err != nil {
 			return err
 		}
 		if all.WriteString(c.wholeLines(shown, text)); int64(all.Len()) > c.most {
-			break // add refuses it
+			break // add refuses this size
 		}
 	}
 
 	return c.add(shown, all.String())
 }
 
-// wholeLines returns text without an incomplete last line: the run was killed, or is still
+// wholeLines removes an incomplete last line, which means that the run was killed or is still
 // running.
 func (c *traceCollector) wholeLines(shown, text string) string {
 	end := strings.LastIndexByte(text, '\n') + 1

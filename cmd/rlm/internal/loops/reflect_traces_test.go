@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 )
 
-// TestARecordLosesOnlyItsCutLine reads the record of a killed run, and refuses links that lead out
-// of a folder.
+// TestARecordLosesOnlyItsCutLine reads the record of a killed run. It also checks that links out of
+// the folder are refused.
 func TestARecordLosesOnlyItsCutLine(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

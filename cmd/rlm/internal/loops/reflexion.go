@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
 
-// The flags have the defaults of the loops.
+// The defaults of the flags, equal to those of the loop.
 const (
 	defaultJudges   = 1
 	defaultDrafts   = 3
@@ -55,7 +55,7 @@ Exit codes: 0 the draft passed; 2 usage error, missing key, unknown model or
 unavailable server; 5 a failure during the run; 6 the budget ran out; 7 the draft
 did not pass; 130 interrupted.`
 
-// reflexionSettings selects the settings of a run without snippets.
+// reflexionSettings selects the settings that apply to a run without snippets.
 var reflexionSettings = config.Named(
 	"model", "sub_model", "default_provider", "prices", "record", "replay", "request_timeout",
 	"request_attempts", "outage", "allow_http", "max_reply",
@@ -150,7 +150,7 @@ func (f *reflexionFlags) task(
 	if err := wiring.Configure(e, &run, models); err != nil {
 		return task, err
 	}
-	run.Config.DepthModels, run.Config.AllowedModels = nil, nil // these are for loops with sub-loops
+	run.Config.DepthModels, run.Config.AllowedModels = nil, nil // these apply to loops with sub-loops
 	if err := wiring.RequireModel(&run); err != nil {
 		return task, err
 	}
@@ -244,7 +244,7 @@ func showIssues(e *cli.Env, r *reflexion.Outcome) {
 	}
 }
 
-// showEvidence prints how many passages of --evidence the judges of the last draft saw.
+// showEvidence prints how many passages of --evidence the judges of the last draft received.
 func (f *reflexionFlags) showEvidence(e *cli.Env, r *reflexion.Outcome) {
 	if len(f.evidence) == 0 || len(r.Iterations) == 0 {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// canContinue reports whether a run may get further if it is continued. A run that has ended, has not
-// begun, or asks for a model that does not exist ends again as it did.
+// canContinue reports whether a run could make progress if it were continued. A run that ended,
+// never began, or requested an unknown model would end the same way again.
 func canContinue(outcome *rlm.Outcome, err error) bool {
 	var setup *rlm.SetupError
 	var course *runlog.CourseError
@@ -21,8 +21,8 @@ func canContinue(outcome *rlm.Outcome, err error) bool {
 		!errors.As(err, &course) && !cli.IsUnknownModel(err)
 }
 
-// raiseBudget returns the flag, after a space, without which a run whose budget ran out would end
-// again: the part of the budget that is used the most, doubled. It is empty for other runs.
+// raiseBudget returns the flag, after a space, that a run needs to continue after its budget ran
+// out. The flag doubles the limit whose use is highest. The result is empty for other runs.
 func raiseBudget(outcome *rlm.Outcome) string {
 	if outcome.Status != ledger.StatusPartial {
 		return ""
@@ -53,7 +53,7 @@ func raiseBudget(outcome *rlm.Outcome) string {
 
 func double(n int64) string { return strconv.FormatInt(2*n, 10) }
 
-// showTime returns a time as people write it: 2h, not 2h0m0s.
+// showTime formats a duration as 2h instead of 2h0m0s.
 func showTime(t time.Duration) string {
 	if t%time.Hour == 0 {
 		return fmt.Sprintf("%dh", t/time.Hour)

@@ -32,7 +32,7 @@ type RunFlags struct {
 	Contexts wiring.ContextFlags
 	Session  string // the name of a session to continue
 	Talks    bool   // true for rlm chat
-	// ModelIsOptional is set for rlm repl, where most lines ask no model.
+	// ModelIsOptional is set for rlm repl, where most lines need no model.
 	ModelIsOptional bool
 	schema          string
 	kind            string
@@ -45,7 +45,7 @@ type RunFlags struct {
 	Tools           wiring.ToolFlags
 	Files           wiring.FileFlags // only --out
 
-	// only for rlm hook, from its caller
+	// only for rlm hook; set by its caller
 	longHorizon bool
 	traces      int64
 	nodes       int64
@@ -165,7 +165,7 @@ func (f *RunFlags) run(ctx context.Context, e *cli.Env, question string) error {
 	}
 	if !f.Contexts.UseStdin() {
 		e.NoteUnread(e.NoteUnless(f.Quiet))
-		defer e.NoteUnread(e.NoteUnless(f.Quiet)) // a slow writer may have come late
+		defer e.NoteUnread(e.NoteUnless(f.Quiet)) // a slow writer may have sent its data late
 	}
 	s, err := f.Start(ctx, e, &task)
 	if err != nil {
@@ -253,7 +253,7 @@ func (f *RunFlags) NewTask(e *cli.Env, question string) (task rlm.Task, err erro
 		return task, err
 	}
 
-	if f.Session == "" && !f.Talks { // else the session opens them
+	if f.Session == "" && !f.Talks { // otherwise the session opens them
 		task.Contexts, err = f.Contexts.Open(e, e.NoteUnless(f.Quiet))
 	}
 	return task, err
@@ -335,7 +335,7 @@ func (f *RunFlags) printOutcome(e *cli.Env, outcome rlm.Outcome) error {
 	}{outcome, files})
 }
 
-// ExitForStatus returns an error with the exit code for the status of a run, nil for an answer.
+// ExitForStatus returns an error with the exit code for the status of a run, or nil for an answer.
 // Caveats about an answer go to stderr.
 func ExitForStatus(e *cli.Env, status ledger.Status, reason string, quiet bool) error {
 	switch status {
@@ -361,10 +361,9 @@ func ExitForStatus(e *cli.Env, status ledger.Status, reason string, quiet bool) 
 	return cli.Broken(errors.New(reason))
 }
 
-// textToPrint returns the text for stdout, and whether there is one. A partial answer is printed there
-// only if the budget of the run has ended: an interrupted run, or one without an answer, has none.
-// With a contract, no partial answer is printed, because programs that read stdout rely on the
-// contract.
+// textToPrint returns the text for stdout, and whether there is one. A partial answer is printed
+// there only if the run's budget ran out, not after an interrupt or without an answer. With a
+// contract, no partial answer is printed, because programs that read stdout rely on the contract.
 func (f *RunFlags) textToPrint(outcome rlm.Outcome) (string, bool) {
 	if outcome.Answer != nil {
 		return outcome.Text(), true

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestTheDefaultsOfSettingsAreThoseOfTheLibrary checks that a program that embeds the library and
-// sets nothing gets the manual's defaults.
+// TestTheDefaultsOfSettingsAreThoseOfTheLibrary checks that a program that embeds the library
+// without setting anything gets the manual's defaults.
 func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 	c, err := config.Load(config.Sources{File: config.NoFile})
 	if err != nil {

@@ -21,12 +21,12 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// skillbookFlags name the skillbook that a command reads and the one that it writes.
+// skillbookFlags name the skillbooks that a command reads and writes.
 type skillbookFlags struct {
 	in, out string
 
 	text string          // the content of in
-	book *skillbook.Book // for out, nil without it
+	book *skillbook.Book // for out; nil without that flag
 }
 
 // addIn adds the flag of the skillbook that is read.
@@ -79,7 +79,8 @@ func (f *skillbookFlags) read(e *cli.Env) (err error) {
 	return err
 }
 
-// isOtherJSON reports whether a file contains JSON, perhaps damaged, that is not a skillbook.
+// isOtherJSON reports whether a file contains JSON that is not a skillbook. The JSON may be
+// damaged.
 func isOtherJSON(name, text string) bool {
 	text = strings.TrimSpace(text)
 	begins := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
@@ -116,10 +117,11 @@ func (f *skillbookFlags) learnFromReflection(
 	return f.write(lessons, tagged, note)
 }
 
-// promptKinds are the kinds of edits that an agent can follow: they change what it reads.
+// promptKinds are the kinds of edits that an agent can follow, because they change what the agent
+// reads.
 var promptKinds = map[string]bool{"skill": true, "system_prompt": true, "memory": true}
 
-// learnFromEdits adds the edits that an agent can follow to the skillbook.
+// learnFromEdits adds to the skillbook the edits that an agent can follow.
 func (f *skillbookFlags) learnFromEdits(o *distill.Outcome, note func(string, ...any)) error {
 	if f.book == nil {
 		return nil

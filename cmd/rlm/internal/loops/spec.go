@@ -13,7 +13,8 @@ type RunSpec struct {
 	Args     []string `json:"args"`
 	Question string   `json:"question"`
 	Dir      string   `json:"dir"`
-	// Unnamed reports that the user has not named the run: it goes when there are newer ones.
+	// Unnamed reports that the user did not name the run, which is removed when there are enough
+	// newer ones.
 	Unnamed bool `json:"unnamed,omitempty"`
 }
 
@@ -28,7 +29,8 @@ func (s *RunSpec) With(flags ...string) []string {
 	return slices.Concat(s.Args, flags)
 }
 
-// withoutQuestion removes the question from the arguments; a flag's value may equal it.
+// withoutQuestion removes the question from the arguments. It keeps a flag's value that equals the
+// question.
 func withoutQuestion(args []string, question string, flags *pflag.FlagSet) []string {
 	for i, arg := range args {
 		if arg != question || i > 0 && takesValue(args[i-1], flags) {

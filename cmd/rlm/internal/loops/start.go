@@ -19,12 +19,12 @@ type Started struct {
 	View      *live.View
 	Engine    *rlm.Engine
 	Tools     *wiring.Tools      // nil for a loop without --tool
-	progress  func(ledger.Event) // feeds the view and the spans, nil without a loop
+	progress  func(ledger.Event) // feeds the view and the spans; nil without a loop
 	sendSpans func()
 	closers   []io.Closer
 }
 
-// start opens what a loop needs. A loop that runs no snippets leaves the tiers unprepared.
+// start opens what a loop needs. It does not prepare the tiers for a loop that runs no snippets.
 func start(ctx context.Context, e *cli.Env, loop string, isQuiet, runsSnippets bool) (*Started, error) {
 	s := newStarted(e, isQuiet)
 	if err := s.observe(ctx, e, loop, ""); err != nil {
@@ -36,8 +36,7 @@ func start(ctx context.Context, e *cli.Env, loop string, isQuiet, runsSnippets b
 	return s, nil
 }
 
-// Start opens what the run of a task needs, and completes the task with it: models, progress and
-// tools.
+// Start opens the models, progress and tools that a task needs, and adds them to the task.
 func (f *RunFlags) Start(ctx context.Context, e *cli.Env, task *rlm.Task) (*Started, error) {
 	s := newStarted(e, f.Quiet || f.estimate)
 	if err := f.open(ctx, e, task, s); err != nil {
@@ -73,7 +72,8 @@ func (f *RunFlags) open(ctx context.Context, e *cli.Env, task *rlm.Task, s *Star
 	return tools.AddTo(task)
 }
 
-// conversation returns the name of the conversation of the run's questions, for observers.
+// conversation returns the name, for observers, of the conversation that the run's question belongs
+// to.
 func (f *RunFlags) conversation() string {
 	if f.Session == "" && f.Talks {
 		return "chat-" + rand.Text()
@@ -139,8 +139,8 @@ func (s *Started) finish() {
 	s.sendSpans()
 }
 
-// Close closes everything, in the reverse order of opening. Nothing that a command printed depends
-// on an error here.
+// Close closes everything, in the reverse order of opening. It ignores errors, because nothing that
+// a command has printed depends on them.
 func (s *Started) Close() {
 	for _, c := range slices.Backward(s.closers) {
 		_ = c.Close()
@@ -148,13 +148,13 @@ func (s *Started) Close() {
 	s.finish()
 }
 
-// abandon closes what is open after an error, and returns the error.
+// abandon closes everything after an error, and returns the error.
 func (s *Started) abandon(err error) error {
 	s.Close()
 	return err
 }
 
-// OpenTalk opens the session of a task, in which each question continues the one before.
+// OpenTalk opens the session of a task, in which each question continues the previous one.
 func (f *RunFlags) OpenTalk(
 	ctx context.Context, e *cli.Env, engine *rlm.Engine, task *rlm.Task, note func(string, ...any),
 ) (_ *wiring.Talk, err error) {

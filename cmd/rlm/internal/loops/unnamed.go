@@ -17,11 +17,11 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// maxUnnamed is the number of runs of a command that stay in the store without a name.
+// maxUnnamed is the number of unnamed runs of a command that stay in the store.
 const maxUnnamed = 20
 
-// beginUnnamed gives a run without --name a name, under which it is kept, unless the user does not
-// want that.
+// beginUnnamed generates a name for a run without --name, under which the run is kept, unless the
+// user has disabled this.
 func (n *nameFlag) beginUnnamed(e *cli.Env, cmd *cobra.Command, given, question string) error {
 	if e.Settings.NoKeep {
 		return nil
@@ -44,8 +44,8 @@ func unnamedPrefix(command string) string {
 	return words[min(1, len(words)-1)] + "-"
 }
 
-// endUnnamed prints how to continue a run that did not reach its end, and removes the oldest runs
-// without a name. It keeps runs that still continue.
+// endUnnamed prints how to continue an incomplete run, and removes the oldest unnamed runs. It
+// keeps runs that are still running.
 func (n *nameFlag) endUnnamed(ctx context.Context, e *cli.Env, engine *rlm.Engine, reached bool) {
 	ctx = context.WithoutCancel(ctx)
 	prefix, _, _ := strings.Cut(n.kept, "-")
@@ -59,8 +59,8 @@ func (n *nameFlag) endUnnamed(ctx context.Context, e *cli.Env, engine *rlm.Engin
 	}
 }
 
-// readsStdin reports whether a run was begun with a context or another file from stdin, which
-// another process does not have.
+// readsStdin reports whether a run started with a context or another file from stdin, which another
+// process cannot read.
 func readsStdin(begun json.RawMessage) bool {
 	var spec RunSpec
 	if err := json.Unmarshal(begun, &spec); err != nil {
@@ -74,8 +74,8 @@ func readsStdin(begun json.RawMessage) bool {
 	return false
 }
 
-// removeUnnamed removes the unnamed runs with a prefix but the latest, and but those that wait for a
-// person.
+// removeUnnamed removes the unnamed runs with a prefix, except for the latest runs and those that
+// wait for a person.
 func removeUnnamed(ctx context.Context, engine *rlm.Engine, prefix string) error {
 	runs, err := engine.Runs(ctx, rlm.RunFilter{Text: prefix}) // the latest first
 	if err != nil {
@@ -97,7 +97,7 @@ func removeUnnamed(ctx context.Context, engine *rlm.Engine, prefix string) error
 		if _, err := engine.ShowRun(ctx, runs[i].Name); errors.Is(err, store.ErrNotFound) {
 			continue // another process has removed it
 		}
-		var owned *store.OwnedError // it goes on
+		var owned *store.OwnedError // the run is still running
 		err := engine.RemoveRun(ctx, runs[i].Name)
 		if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.As(err, &owned) {
 			return fmt.Errorf("run %s: %w", runs[i].Name, err)

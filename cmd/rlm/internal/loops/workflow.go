@@ -189,7 +189,7 @@ func checkWorkflow(
 	return problems, task.File.Notes, nil
 }
 
-// showNotes prints the notes on a workflow file.
+// showNotes prints the notes about a workflow file.
 func showNotes(e *cli.Env, notes []*workflow.Problem) {
 	for _, note := range notes {
 		_, _ = fmt.Fprintln(e.Stderr, cli.Escape(note.String()))
@@ -217,8 +217,8 @@ func parseWorkflow(name, text string) (task workflow.Task, err error) {
 	return task, err
 }
 
-// explainNode prints details of a failed node: the traceback of the file's Python, and a line
-// for each attempt of a loop.
+// explainNode prints details of a failed node: the traceback of the file's Python, and one line for
+// each attempt of a loop.
 func explainNode(e *cli.Env, err error) {
 	var failed *workflow.NodeError
 	if !errors.As(err, &failed) {
@@ -296,7 +296,7 @@ func (f *workflowFlags) readInput(e *cli.Env, file string) (map[string]any, erro
 	return state, nil
 }
 
-// addSkillbook adds the skillbook to the state, in the form that an agent sees.
+// addSkillbook adds the skillbook to the state, in the form that an agent receives.
 func (f *workflowFlags) addSkillbook(e *cli.Env, state map[string]any) error {
 	if f.skills.in == "" {
 		return nil
@@ -370,7 +370,7 @@ func (f *workflowFlags) finish(e *cli.Env, outcome workflow.Outcome, err error) 
 	return cli.AddExitCode(err)
 }
 
-// printResult prints a result: text unchanged, any other value as JSON.
+// printResult prints a result: a string unchanged, any other value as JSON.
 func (f *workflowFlags) printResult(e *cli.Env, result any) error {
 	if text, ok := result.(string); ok {
 		return e.Answer(text)

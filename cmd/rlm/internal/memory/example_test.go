@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// A run records its answer, and the next run finds it by a word.
+// Example records the answer of a run. The next run finds it by a word.
 func Example() {
 	if err := example(context.Background()); err != nil {
 		fmt.Println(err)

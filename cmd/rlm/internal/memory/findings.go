@@ -21,7 +21,7 @@ type findings struct {
 	all []record
 }
 
-// begin makes the node of a run. It leaves out properties that are empty texts.
+// begin makes the node of a run. It omits properties that are empty strings.
 func (f *File) begin(labels []string, kind string, properties map[string]any) *findings {
 	now := f.now().UTC()
 	unique := strings.ToLower(rand.Text()[:6])
@@ -60,13 +60,13 @@ func (n *findings) edge(from, label, to string) {
 	})
 }
 
-// shorten truncates a text, and removes NUL and invalid UTF-8, which a graph cannot contain.
+// shorten truncates a string, and removes NUL and invalid UTF-8, which a graph cannot contain.
 func shorten(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	return texts.Truncate(strings.TrimSpace(text), maxText)
 }
 
-// cause adds a node with the cause of another node, unless the text is empty.
+// cause adds a node with the cause of another node, unless text is empty.
 func (n *findings) cause(of, text string) {
 	if strings.TrimSpace(text) != "" {
 		n.node(of+"_cause", []string{"RootCause"}, map[string]any{"name": text})
@@ -74,7 +74,7 @@ func (n *findings) cause(of, text string) {
 	}
 }
 
-// AddRun records a question and how its run ended: a RunTrace node.
+// AddRun records a question and how its run ended, as a RunTrace node.
 func (f *File) AddRun(question string, o run.Outcome) error {
 	answer := o.Text()
 	if o.Answer == nil {
@@ -89,7 +89,7 @@ func (f *File) AddRun(question string, o run.Outcome) error {
 	return f.add(n.all)
 }
 
-// AddReflection records the findings of a reflection about a task: a Reflection node with its
+// AddReflection records the findings of a reflection about a task, as a Reflection node with its
 // RootCause, and a Learning with its Evidence for each lesson. A reflection without an analysis is
 // not recorded.
 func (f *File) AddReflection(question string, o reflect.Outcome) error {
@@ -119,8 +119,8 @@ func (f *File) AddReflection(question string, o reflect.Outcome) error {
 	return f.add(n.all)
 }
 
-// AddClusters records the findings of a distillation: a ChangeManifest node, a FailureCluster with
-// its RootCause for each cluster, and a ComponentEdit for each edit.
+// AddClusters records the findings of a distillation, as a ChangeManifest node, a FailureCluster
+// with its RootCause for each cluster, and a ComponentEdit for each edit.
 func (f *File) AddClusters(r distill.Outcome) error {
 	n := f.begin([]string{"ChangeManifest", "ReasoningTrace"}, "distillation", map[string]any{
 		"name":     fmt.Sprintf("%d of %d traces failed", r.Failed, r.Failed+r.Passed),

@@ -25,7 +25,7 @@ const (
 	maxLine = 4 << 20
 )
 
-// maxSequence leaves room for more runs, also as a float.
+// maxSequence leaves room for more runs, and can be represented exactly as a float.
 const maxSequence = 1 << 52
 
 // File is a graph file that runs write to.
@@ -34,8 +34,8 @@ type File struct {
 	now  func() time.Time
 }
 
-// Open returns the memory in a file, which need not exist. Its name must end in .jsonl. Load reads
-// the file.
+// Open returns the memory in a file, which need not exist. The name must end in .jsonl. Open does
+// not read the file; Load does.
 func Open(path string) (*File, error) {
 	if filepath.Ext(path) != ".jsonl" {
 		return nil, fmt.Errorf(
@@ -46,7 +46,7 @@ func Open(path string) (*File, error) {
 	}
 
 	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // the link stays
+		path = target // writes replace the target, not the link
 	}
 	return &File{path: path, now: time.Now}, nil
 }
@@ -64,7 +64,8 @@ func (f *File) Load(ctx context.Context, g *graph.Graph) error {
 	return nil
 }
 
-// check reports whether the file exists. It does not open it: a pipe would wait.
+// check reports whether the file exists. It does not open the file, since opening a pipe could
+// block.
 func (f *File) check() (isThere bool, err error) {
 	info, err := os.Stat(f.path)
 	switch {
@@ -187,7 +188,7 @@ func (f *File) copyTo(w io.Writer) (last int64, err error) {
 	return last, lines.Err()
 }
 
-// readSequence returns the sequence number of a line, 0 for none. A line may be empty.
+// readSequence returns the sequence number of a line, or 0 if it has none. A line may be empty.
 func readSequence(line []byte) (int64, error) {
 	if len(line) == 0 {
 		return 0, nil

@@ -53,7 +53,7 @@ func recall(tb testing.TB, f *memory.File) (*graph.Graph, error) {
 	return g, f.Load(tb.Context(), g)
 }
 
-// ask returns the rows of a query as text.
+// ask returns the rows of a query as a string.
 func ask(tb testing.TB, g *graph.Graph, query string) string {
 	tb.Helper()
 	rows, err := g.Cypher(tb.Context(), query, nil)
@@ -193,7 +193,7 @@ func TestFindingsOfReflectionsAndDistillations(t *testing.T) {
 		})
 	}
 
-	// The seed's query for the edits of a manifest.
+	// This is agent-utilities' query for the edits of a manifest.
 	answer, err := g.SPARQL(t.Context(), `PREFIX au: <http://agent-utilities.dev/ontology#>
 		SELECT ?manifest ?edit WHERE { ?manifest a au:ChangeManifest . ?manifest au:hasEditFor ?edit . }`)
 	if err != nil || len(answer.Rows) != 1 {
@@ -237,7 +237,7 @@ func TestADamagedMemoryIsAnErrorAndStays(t *testing.T) {
 			if got := ask(t, g, "MATCH (n) RETURN count(n) AS n"); got != "[map[n:0]]" {
 				t.Errorf("%.80q: half of it is in the graph: %s", damaged, got)
 			}
-			_ = f.AddRun("q", answered("a")) // only the graph can report edges and properties
+			_ = f.AddRun("q", answered("a")) // only the graph reports edges and properties
 			if now, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(now), damaged) {
 				t.Errorf("%.80q: the file was changed to %.200q, %v", damaged, now, err)
 			}
@@ -351,7 +351,7 @@ func TestRunsThatRememberAtOnceLoseNothing(t *testing.T) {
 	}
 }
 
-// FuzzMemory loads hostile files: the result is a graph or an error.
+// FuzzMemory loads hostile files. Each must result in a graph or an error.
 func FuzzMemory(f *testing.F) {
 	f.Add([]byte(`{"type":"node","id":"a","labels":["X"],"properties":{"x":[1,2.5,{"y":null}]}}`))
 	f.Add([]byte(`{"type":"relationship","label":"X","start":{"id":"a"},"end":{"id":"a"}}

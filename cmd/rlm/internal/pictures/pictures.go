@@ -1,7 +1,7 @@
 // Package pictures draws pictures on terminals that can show them, with the protocols of kitty and
 // iTerm, or as sixels.
 //
-// The bytes of a picture are hostile. They are decoded here, within bounds, and drawn from their
+// The bytes of a picture are not trusted. The package decodes them within limits, and draws the
 // pixels, so a terminal never receives bytes that a sandbox wrote.
 package pictures
 
@@ -29,7 +29,7 @@ import (
 // Protocol is a terminal's graphics protocol.
 type Protocol string
 
-// The protocols, and the absence of one.
+// The supported protocols. None means that there is no protocol.
 const (
 	Kitty Protocol = "kitty"
 	ITerm Protocol = "iterm"
@@ -43,15 +43,17 @@ func Protocols() []string {
 }
 
 const (
-	// maxPixels bounds a picture: decoding a JPEG uses up to 16 bytes per pixel on this host.
+	// maxPixels is the maximum number of pixels. Decoding a JPEG uses up to 16 bytes per pixel on
+	// the host.
 	maxPixels = 16 << 20
 
-	// maxSide is the maximum side of a drawn picture, in pixels. A larger picture is scaled down:
-	// no terminal shows more, and go-sixel panics when it samples a very wide, low picture.
+	// maxSide is the maximum side of a drawn picture, in pixels. Larger pictures are scaled down,
+	// because no terminal shows more, and go-sixel panics when it samples a very wide but low
+	// picture.
 	maxSide = 2048
 )
 
-// maxTime is the maximum decoding time: a JPEG of one megabyte can need an hour.
+// maxTime is the maximum decoding time. Without it, a JPEG of one megabyte could take an hour.
 var maxTime = 5 * time.Second
 
 var (
@@ -64,7 +66,7 @@ var (
 
 // Detect returns the protocol of a terminal, based on the variables that terminals set. ask, which
 // may be nil, queries the terminal for its device attributes; it is called if the variables do not
-// decide.
+// determine the protocol.
 func Detect(getenv func(string) string, ask func() string) Protocol {
 	program := getenv("TERM_PROGRAM")
 	switch name := getenv("TERM"); {
@@ -161,8 +163,8 @@ func decode(data []byte) (image.Image, error) {
 	return picture, nil
 }
 
-// hurried reads until a deadline. Reads are short, because a decoder can work on a few bytes for a
-// long time.
+// hurried is a reader that fails after a deadline. Reads are short, because a decoder can work on a
+// few bytes for a long time.
 type hurried struct {
 	r     io.Reader
 	until time.Time
@@ -175,7 +177,7 @@ func (h *hurried) Read(p []byte) (int, error) {
 	return h.r.Read(p[:min(len(p), 512)])
 }
 
-// shrink returns a picture with sides of at most maxSide pixels.
+// shrink scales a picture down to sides of at most maxSide pixels.
 func shrink(picture image.Image) image.Image {
 	from := picture.Bounds()
 	longest := max(from.Dx(), from.Dy())
@@ -197,7 +199,7 @@ func shrink(picture image.Image) image.Image {
 	return small
 }
 
-// average returns the mean colour of an area, which is not empty.
+// average returns the mean colour of an area, which must not be empty.
 func average(picture *image.RGBA, area image.Rectangle) color.RGBA {
 	var sum [4]int
 	for y := area.Min.Y; y < area.Max.Y; y++ {

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// readByte reads nothing: on this system, only the variables decide.
+// readByte reads nothing. On this system, only environment variables determine the protocol.
 func readByte(*os.File, time.Duration) (byte, bool) { return 0, false }

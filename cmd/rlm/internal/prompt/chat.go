@@ -104,7 +104,7 @@ func openChat(ctx context.Context, f *loops.RunFlags, e *cli.Env, history string
 		return err
 	}
 
-	loop.View.Close() // a live tree would disturb the lines that the user types
+	loop.View.Close() // a live tree would disturb the user's input line
 	s := &shell{
 		e: e, session: talk.Session, asks: talk.Ask, view: loop.View, flags: f,
 		known: loop.Tools.Known,
@@ -117,7 +117,7 @@ func openChat(ctx context.Context, f *loops.RunFlags, e *cli.Env, history string
 }
 
 // chat reads questions until the input ends. From a pipe, the exit code reports whether the last
-// question was answered; on a terminal, the user has seen it.
+// question was answered; on a terminal, the user has seen the result.
 func (s *shell) chat(ctx context.Context) error {
 	if s.e.Terminal && !s.flags.Quiet {
 		_, _ = fmt.Fprintln(s.e.Stderr, "rlm "+s.e.Version+": one question per line, "+

@@ -1,2 +1,2 @@
-// Package prompt contains the commands that read one line after another: repl and chat.
+// Package prompt contains the interactive commands, which read line after line: repl and chat.
 package prompt

@@ -121,7 +121,7 @@ func openShell(ctx context.Context, f *loops.RunFlags, e *cli.Env, history strin
 	}
 	kept = opened
 
-	loop.View.Close() // a live tree would disturb the lines that the user types
+	loop.View.Close() // a live tree would disturb the user's input line
 	s := &shell{
 		e: e, session: session, asks: session.Ask, view: loop.View, flags: f, reopen: reopen,
 		known: loop.Tools.Known, kept: kept,
@@ -181,7 +181,7 @@ func (s *shell) loop(ctx context.Context) error {
 // maxTyped is the maximum size of a snippet's source, in bytes.
 const maxTyped = 1 << 20
 
-// read reads a whole snippet or command, however many lines it has.
+// read reads a complete snippet or command, which may have several lines.
 func (s *shell) read(ctx context.Context) (source string, err error) {
 	defer func() { s.in.Remember(source) }()
 	source, err = s.in.Line(">>> ", "")
@@ -208,7 +208,7 @@ func (s *shell) read(ctx context.Context) (source string, err error) {
 	return "", fmt.Errorf("the snippet is longer than %d bytes", maxTyped)
 }
 
-// indentAfter returns the indentation of the line that follows: that of the last line, four more
+// indentAfter returns the indentation of the next line. It is that of the last line, with four more
 // spaces after a colon, and four fewer after a statement that ends a block.
 func indentAfter(source string) string {
 	last := source[strings.LastIndexByte(source, '\n')+1:]
@@ -225,13 +225,13 @@ func indentAfter(source string) string {
 	return indent
 }
 
-// isCommand reports whether a line is for the shell.
+// isCommand reports whether a line is a command of the shell.
 func isCommand(line string) bool {
 	return strings.HasPrefix(line, ":") || strings.HasPrefix(line, "?")
 }
 
-// needsMoreLines reports whether a snippet is unfinished. CPython's own parser decides; as at its
-// prompt, an empty line ends a block.
+// needsMoreLines reports whether a snippet is unfinished. CPython's own parser decides. An empty
+// line ends a block, as at CPython's prompt.
 func (s *shell) needsMoreLines(ctx context.Context, source string) (bool, error) {
 	lines := strings.Split(source, "\n")
 	last := lines[len(lines)-1]
@@ -262,7 +262,7 @@ func (s *shell) needsMoreLines(ctx context.Context, source string) (bool, error)
 	return strings.TrimSpace(last) != "", nil
 }
 
-// runInterruptibly calls what so that Ctrl-C interrupts it and the session continues.
+// runInterruptibly calls what. Ctrl-C interrupts what, and the session continues.
 func (s *shell) runInterruptibly(ctx context.Context, what func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -159,7 +159,7 @@ func (s *shell) listContexts(w io.Writer) {
 	}
 }
 
-// tellFailure prints an error of a command; the session continues.
+// tellFailure prints the error of a command. The session continues.
 func (s *shell) tellFailure(err error) {
 	if err != nil {
 		s.failed = true
@@ -176,7 +176,7 @@ func (s *shell) addCost(spent ledger.Spending) {
 	s.spent.Unpriced += spent.Unpriced
 }
 
-// save writes the variables to a file, which it replaces as a whole.
+// save writes the variables to a file. An existing file is replaced as a whole.
 func (s *shell) save(ctx context.Context, name string) error {
 	if name == "" {
 		return errors.New("cannot save the variables: give a file, such as :save notes.rlm")
@@ -188,7 +188,7 @@ func (s *shell) save(ctx context.Context, name string) error {
 	return nil
 }
 
-// load replaces the session with one that has the variables of a file.
+// load replaces the session with one that has the variables from a file.
 func (s *shell) load(ctx context.Context, name string) error {
 	if name == "" {
 		return errors.New("cannot load variables: give a file that :save has written")
@@ -210,8 +210,8 @@ func (s *shell) load(ctx context.Context, name string) error {
 	})
 }
 
-// replace opens a fresh session to replace this one, which stays if that fails. The files below
-// /out are copied first.
+// replace replaces this session with a fresh one, or keeps it if that fails. It copies the files
+// below /out first.
 func (s *shell) replace(ctx context.Context, prepare func(*rlm.Session) error) error {
 	fresh, err := s.reopen(ctx)
 	if err != nil {

@@ -59,7 +59,8 @@ func lastWord(line string) string {
 	return line[start:]
 }
 
-// names returns the names that a line may use, and the commands if the word begins the line.
+// names returns the names that a line may use. If the word begins the line, it also returns the
+// commands.
 func (s *shell) names(beginsLine bool) []string {
 	candidates := append([]string{"context", "SHOW_VARS()", "FINAL(", "FINAL_VAR("}, pythonWords...)
 	for _, f := range protocol.Functions() {
@@ -81,7 +82,7 @@ var pythonWords = []string{
 	"async ", "with ", "except ", "finally:", "continue", "break", "assert ", "yield ",
 }
 
-// lookUpTime bounds a lookup in the session, for which the user waits.
+// lookUpTime bounds a lookup in the session, because the user waits for the result.
 const lookUpTime = 2 * time.Second
 
 // lookUp returns the lines that a snippet prints in a copy of the session. A failure only means
@@ -93,7 +94,7 @@ func (s *shell) lookUp(ctx context.Context, source string) []string {
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = fork.Close() }() // it is a copy
+	defer func() { _ = fork.Close() }() // the fork is discarded
 
 	result, err := fork.Run(ctx, source)
 	if err != nil || result.Exception != nil {
@@ -102,15 +103,15 @@ func (s *shell) lookUp(ctx context.Context, source string) []string {
 	return strings.Fields(result.Stdout)
 }
 
-// attributes prints the names of an object's attributes, with a mark after callable ones. The
-// lookup is static, so it runs no property.
+// attributes is Python code that prints the names of an object's attributes, with a mark after
+// callable ones. The lookup is static, so it does not execute properties.
 const attributes = `
 import builtins as _b, importlib as _i, inspect as _s
 _o = %s
 _b.print(*(n + %q * _b.callable(_s.getattr_static(_o, n, None)) for n in _b.dir(_o)[:2000]), sep="\n")
 `
 
-// modules prints the names of the modules that can be imported here.
+// modules is Python code that prints the names of the modules that can be imported.
 const modules = `
 import builtins as _b, pkgutil as _p, sys as _s
 _b.print(*_b.sorted(_s.stdlib_module_names | {m.name for m in _p.iter_modules()}), sep="\n")

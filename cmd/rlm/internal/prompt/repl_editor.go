@@ -20,8 +20,8 @@ var errAborted = errors.New("interrupted")
 
 // editor reads lines.
 type editor interface {
-	// Line returns a line without its end, io.EOF at the end of the input, or errAborted. A
-	// terminal shows the indent as if it had been typed. A recalled block has several lines.
+	// Line returns a line without its line end, io.EOF at the end of the input, or errAborted. A
+	// terminal shows the indent as if the user had typed it. A recalled block has several lines.
 	Line(prompt, indent string) (string, error)
 	// Remember adds a block of lines to the history as a single entry.
 	Remember(block string)
@@ -64,8 +64,8 @@ func newEditor(e *cli.Env, history string, complete func(string) (string, []stri
 	return t
 }
 
-// historyFile returns the history file, by default the named file in the cache directory. It is
-// empty for no history.
+// historyFile returns the history file, by default the named file in the cache directory. It
+// returns an empty string if there is no history.
 func historyFile(flag, name string) string {
 	if flag == "none" {
 		return ""
@@ -122,7 +122,7 @@ type lineEditor struct {
 
 func (t *lineEditor) Line(prompt, indent string) (string, error) {
 	// If the terminal is too narrow for editing, or of unknown size, Ctrl-C arrives as a signal.
-	// The system has discarded the line by then.
+	// The system has already discarded the line.
 	defer t.interrupts.Take(func() { _, _ = fmt.Fprint(t.out, "\n"+prompt) })()
 	began := time.Now()
 	line, err := t.state.PromptWithSuggestion(prompt, indent, len(indent))
@@ -147,7 +147,7 @@ func (t *lineEditor) Remember(block string) {
 	}
 }
 
-// Close writes the history, readable only by its owner, and restores the terminal.
+// Close writes the history into a file that only its owner can read, and restores the terminal.
 func (t *lineEditor) Close() error {
 	var errs []error
 	if t.history != "" {

@@ -42,7 +42,7 @@ func NewKeys(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// useFolder calls use with the data folder. Its errors are usage errors.
+// useFolder calls use with the data folder. It returns usage errors.
 func useFolder(d *wiring.DataFlag, use func(server.Folder) error) error {
 	dir, err := d.Find()
 	if err == nil {
@@ -134,7 +134,7 @@ func newKeysList(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// serverKeys returns the keys of a server. It makes no data folder.
+// serverKeys returns the keys of a server. It does not create a data folder.
 func serverKeys(ctx context.Context, data *wiring.DataFlag) (all []server.Key, err error) {
 	if dir, err := data.Find(); err == nil {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -28,7 +28,7 @@ only this user can read. The command says which.
 The provider's environment variable, such as OPENAI_API_KEY, takes precedence over the key
 that is kept.`
 
-// keyRing returns the keys of providers.
+// keyRing returns the keyring of providers' keys.
 func keyRing() keyring.Ring { return keyring.Ring{File: config.KeysFile()} }
 
 func newKeysSet(e *cli.Env) *cobra.Command {
@@ -78,7 +78,7 @@ func newKeysRemove(e *cli.Env) *cobra.Command {
 	}
 }
 
-// noteOther notes a key that takes precedence over those that are kept.
+// noteOther notes a key that takes precedence over the stored ones.
 func noteOther(e *cli.Env, provider string, note func(string, ...any)) {
 	for _, name := range providers.KeyVariables(provider) {
 		if os.Getenv(name) != "" {
@@ -105,7 +105,7 @@ func oneProvider(_ *cobra.Command, args []string) error {
 		return nil
 	}
 
-	// It may be a key.
+	// The argument may be a key, so the error does not repeat it.
 	if meant := spelling.Nearest(strings.ToLower(args[0]), names); meant != "" {
 		return fmt.Errorf("unknown provider: did you mean %s?", meant)
 	}
@@ -113,7 +113,7 @@ func oneProvider(_ *cobra.Command, args []string) error {
 		strings.Join(names, ", "))
 }
 
-// readKey reads a key from the terminal, without an echo, or from stdin.
+// readKey reads a key from the terminal, without echo, or from stdin.
 func readKey(ctx context.Context, e *cli.Env, provider string) (key string, err error) {
 	if e.Terminal && e.Input != nil {
 		_, _ = fmt.Fprintf(e.Stderr, "key of %s (it stays invisible): ", provider)
@@ -133,7 +133,7 @@ func readKey(ctx context.Context, e *cli.Env, provider string) (key string, err 
 	return key, nil
 }
 
-// readHidden reads a line from a terminal without an echo. An interrupt restores the terminal.
+// readHidden reads a line from a terminal without echo. An interrupt restores the terminal.
 func readHidden(ctx context.Context, terminal *os.File) (string, error) {
 	fd := int(terminal.Fd()) //nolint:gosec // a file descriptor is small
 	before, err := term.GetState(fd)

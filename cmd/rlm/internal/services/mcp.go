@@ -95,7 +95,7 @@ type backing struct {
 	closes []func() error
 }
 
-// open opens the engine, the tools and the models. After an error nothing is open.
+// open opens the engine, the tools and the models. After an error, nothing is open.
 func (f *hostFlags) open(ctx context.Context, e *cli.Env) (*backing, error) {
 	if f.Contexts.UseStdin() {
 		return nil, cli.Usage(errors.New("stdin cannot be a context: it carries the protocol"))
@@ -109,7 +109,7 @@ func (f *hostFlags) open(ctx context.Context, e *cli.Env) (*backing, error) {
 	return b, nil
 }
 
-// openParts opens the parts one by one. After an error some may be open.
+// openParts opens the parts one by one. After an error, some of them may be open.
 func (f *hostFlags) openParts(ctx context.Context, e *cli.Env, b *backing) (err error) {
 	if b.config, err = f.SessionConfig(e); err != nil {
 		return cli.Usage(err)
@@ -134,7 +134,7 @@ func (f *hostFlags) openParts(ctx context.Context, e *cli.Env, b *backing) (err 
 	return nil
 }
 
-// close closes what is open, the latest first.
+// close closes everything that is open, in reverse order.
 func (b *backing) close() (err error) {
 	for _, one := range slices.Backward(b.closes) {
 		err = errors.Join(err, one())
@@ -142,7 +142,7 @@ func (b *backing) close() (err error) {
 	return err
 }
 
-// openSession opens a session that also has further contexts.
+// openSession opens a session with additional contexts.
 func (b *backing) openSession(
 	ctx context.Context, more []rlm.Context, change func(*rlm.SessionConfig),
 ) (*rlm.Session, error) {
@@ -193,8 +193,8 @@ type nopWriteCloser struct{ io.Writer }
 // Close implements [io.Closer].
 func (nopWriteCloser) Close() error { return nil }
 
-// askModels completes the configuration of sessions with the tools and, if the settings name a
-// model, with that model.
+// askModels adds the tools to the configuration of sessions, and the model, if the settings name
+// one.
 func (f *hostFlags) askModels(e *cli.Env, tools *wiring.Tools, cfg *rlm.SessionConfig) (closeModels func(), err error) {
 	task := rlm.Task{}
 	closeModels = func() {}
@@ -222,7 +222,7 @@ func (f *hostFlags) askModels(e *cli.Env, tools *wiring.Tools, cfg *rlm.SessionC
 	return closeModels, nil
 }
 
-// newServer makes the server; its sessions have the tools.
+// newServer makes the server, whose sessions have the tools.
 func (f *hostFlags) newServer(ctx context.Context, e *cli.Env, b *backing) (*mcp.Server, error) {
 	roots, err := resolveRoots(f.roots)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 )
 
-// askFirst asks the person at the MCP client, if the call came from one. In runs the call parks.
+// askFirst asks the user of the MCP client that sent the call. In a run, the call parks instead.
 func askFirst(ctx context.Context, function, arguments, rule string) error {
 	err := mcp.Ask(ctx, fmt.Sprintf("A snippet calls %s %s. The rule %q asks first.",
 		cli.Escape(function), cli.Escape(arguments), rule))

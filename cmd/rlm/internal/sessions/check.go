@@ -12,7 +12,7 @@ import (
 )
 
 // CheckFiles reads all sessions of earlier versions, which are files next to the store. With a
-// quarantine, it moves damaged ones there.
+// quarantine, it moves damaged files there.
 func CheckFiles(q *damage.Quarantine) (*damage.Report, error) {
 	report := &damage.Report{}
 	k, err := newKeeper(nil)
@@ -47,14 +47,14 @@ func CheckFiles(q *damage.Quarantine) (*damage.Report, error) {
 	return report, nil
 }
 
-// checkFile returns the reason why a session cannot be continued, nil if it can.
+// checkFile returns the reason why a session cannot be continued, or nil.
 func (k *Keeper) checkFile(name string) error {
 	file, err := k.openFile(name)
 	if err != nil {
 		return err
 	}
 	if file == nil {
-		return nil // it was just deleted
+		return nil // the session has just been deleted
 	}
 	defer file.Close()
 	_, state, err := readFile(file)

@@ -50,7 +50,7 @@ func readFile(r io.Reader) (c Conversation, state []byte, err error) {
 // maxWindow bounds the memory used to decompress a snapshot, in bytes.
 const maxWindow = 64 << 20
 
-// readHeader reads the part before the snapshot. It allocates no more than it has read.
+// readHeader reads the part before the snapshot. It allocates no more bytes than it has read.
 func readHeader(r io.Reader) (c Conversation, err error) {
 	var head [len(magic) + 4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil || string(head[:len(magic)]) != magic {
@@ -76,8 +76,8 @@ func readHeader(r io.Reader) (c Conversation, err error) {
 	return c, err
 }
 
-// portable returns a snapshot without the memory of its session. A damaged snapshot is an error,
-// since no session can be restored from it.
+// portable returns a snapshot without the memory of its interpreter. A damaged snapshot is an
+// error, since no session can be restored from it.
 func portable(state []byte) ([]byte, error) {
 	state, err := snapshot.Portable(state)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 )
 
-// Keeper keeps conversations in a store. It also reads those of earlier versions, which are files
-// next to it. The first Save of such a session moves it into the store.
+// Keeper keeps conversations in a store. It also reads sessions of earlier versions, which are
+// files next to the store. The first Save of such a session moves it into the store.
 type Keeper struct {
-	store *sqlitestore.Store // nil if there is none yet
+	store *sqlitestore.Store // nil if the store does not exist yet
 	files string             // the folder of the files
 }
 
@@ -35,7 +35,7 @@ func Look(dir string) (*Keeper, error) {
 		return newKeeper(nil)
 	}
 	if err != nil {
-		return Use(dir) // it may be of an earlier version
+		return Use(dir) // the store may be of an earlier version
 	}
 	return newKeeper(s)
 }
@@ -50,7 +50,7 @@ func newKeeper(s *sqlitestore.Store) (*Keeper, error) {
 	return k, nil
 }
 
-// Close ends the use of the store.
+// Close closes the store.
 func (k *Keeper) Close() error {
 	if k.store == nil {
 		return nil
@@ -58,7 +58,8 @@ func (k *Keeper) Close() error {
 	return k.store.Close()
 }
 
-// Open opens the conversation of a name in a store's folder. If it does not exist, it is empty.
+// Open opens the conversation with that name in a store's folder. A conversation that does not
+// exist is empty.
 func Open(ctx context.Context, dir, name string) (*Kept, error) {
 	keeper, err := Use(dir)
 	if err != nil {
@@ -82,7 +83,7 @@ func Open(ctx context.Context, dir, name string) (*Kept, error) {
 // id returns the identity of a session's log.
 func (k *Keeper) id(name string) store.ID { return store.ID{Kind: store.Session, Name: name} }
 
-// claim takes the lease of a name, and creates its log if there is none.
+// claim takes the lease of a session, and creates its log if necessary.
 func (k *Keeper) claim(ctx context.Context, name string) (store.Lease, error) {
 	id := k.id(name)
 	if err := k.store.Create(ctx, store.Log{ID: id}); err != nil && !errors.Is(err, store.ErrExists) {
@@ -91,7 +92,7 @@ func (k *Keeper) claim(ctx context.Context, name string) (store.Lease, error) {
 	return k.store.Acquire(ctx, id)
 }
 
-// entries returns the store's entries of a session, none if it does not exist.
+// entries returns a session's entries in the store. A session that does not exist has none.
 func (k *Keeper) entries(ctx context.Context, name string, kinds ...string) ([]store.Entry, error) {
 	if k.store == nil {
 		return nil, nil

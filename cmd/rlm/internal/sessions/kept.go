@@ -15,27 +15,26 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// The kinds of entries. The key of a copy is the number of its context.
+// The kinds of entries. The key of a context's copy is the context's number.
 const (
 	kindConversation = "conversation"
 	kindContext      = "context"
 	kindVariables    = "variables"
 )
 
-// mostInline bounds contexts that are part of the conversation itself, in bytes.
+// mostInline is the maximum size, in bytes, of a context that the conversation itself contains.
 const mostInline = 16 << 10
 
-// Kept is a conversation that this process continues. No other process can continue it before
-// Close.
+// Kept is a conversation that this process continues. No other process can continue it until Close.
 type Kept struct {
 	Conversation
 
 	keeper   *Keeper
 	lease    store.Lease
 	entries  []store.Entry // as in the store, without their contents
-	isEmpty  bool          // the store is known to have none
+	isEmpty  bool          // the store is known to have no entries
 	isNew    bool
-	snapshot []byte // nil once it is read
+	snapshot []byte // nil after it has been read
 }
 
 // load reads the conversation from the store, or from the file of an earlier version.
@@ -59,7 +58,7 @@ func (k *Kept) load(ctx context.Context) (err error) {
 	return err
 }
 
-// IsNew reports whether no conversation of this name existed.
+// IsNew reports whether no conversation with this name existed.
 func (k *Kept) IsNew() bool { return k.isNew }
 
 // Snapshot returns the snapshot of the variables. It can be read only once.
@@ -80,7 +79,7 @@ func (k *Kept) Save(ctx context.Context, c Conversation, snapshot func(io.Writer
 		err = k.replace(ctx, c, state.Bytes())
 	}
 	if err == nil {
-		err = k.keeper.removeFile(name) // the store has it now
+		err = k.keeper.removeFile(name) // the store now has its content
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep session %s: %w", name, err)
@@ -114,7 +113,7 @@ func (k *Kept) replace(ctx context.Context, c Conversation, state []byte) error 
 	return nil
 }
 
-// has reports whether an entry in the store refers to a content.
+// has reports whether an entry in the store refers to the content with this digest.
 func (k *Kept) has(digest string) bool {
 	return slices.ContainsFunc(k.entries, func(e store.Entry) bool { return e.Digest == digest })
 }
@@ -163,7 +162,8 @@ func encode(c Conversation, state []byte) (entries []store.Entry, err error) {
 	return append(entries, store.Entry{Kind: kindConversation, Data: text}), err
 }
 
-// setApart removes a large text or JSON from the context and returns it, nil if there is none.
+// setApart removes a large string or JSON value from the context and returns it, or nil if there is
+// none.
 func (c *Context) setApart() (content []byte) {
 	switch {
 	case len(c.Text) > mostInline:
@@ -174,7 +174,7 @@ func (c *Context) setApart() (content []byte) {
 	return content
 }
 
-// newContent makes an entry with a content.
+// newContent makes an entry that has content.
 func newContent(kind, key string, content []byte) store.Entry {
 	sum := sha256.Sum256(content)
 	return store.Entry{Kind: kind, Key: key, Blob: content, Digest: hex.EncodeToString(sum[:])}

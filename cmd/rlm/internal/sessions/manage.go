@@ -17,11 +17,12 @@ import (
 type Info struct {
 	Name    string    `json:"name"`
 	Changed time.Time `json:"changed"`
-	// Bytes is the size of all stored data; for a file of an earlier version, its size on disk.
+	// Bytes is the size of all stored data; for a file of an earlier version, it is the file's
+	// size.
 	Bytes     int64    `json:"bytes"`
 	Contexts  []string `json:"contexts"`
 	Questions int      `json:"questions"`
-	// Damage explains why the session cannot be continued, empty if nothing is known.
+	// Damage explains why the session cannot be continued, if that is known.
 	Damage string `json:"damage,omitempty"`
 }
 
@@ -44,7 +45,7 @@ func (k *Keeper) List(ctx context.Context) ([]Info, error) {
 		return nil, err
 	}
 
-	files, _ := os.ReadDir(k.files) // without a folder, there are none
+	files, _ := os.ReadDir(k.files) // without a folder, there are no files
 	for _, file := range files {
 		isStored := slices.ContainsFunc(list, func(i Info) bool { return i.Name == file.Name() })
 		isSession := file.Type().IsRegular() && k.id(file.Name()).Check() == nil
@@ -70,7 +71,7 @@ func (k *Keeper) listStored(ctx context.Context) (list []Info, err error) {
 		info := Info{Name: logs[i].Name, Changed: logs[i].Updated, Contexts: []string{}}
 		entries, err := k.entries(ctx, info.Name, kindConversation)
 		if err == nil && len(entries) == 0 {
-			continue // a process has just begun it, or ended before the first Save
+			continue // a process has just begun the session, or ended before the first Save
 		}
 
 		var c Conversation
@@ -128,7 +129,7 @@ func (k *Keeper) load(ctx context.Context, name string) (c Conversation, state [
 		if c, state, err = k.read(ctx, entries); err == nil {
 			return c, state, nil
 		}
-		// Another process may have replaced the entries, and their contents with them.
+		// Another process may have replaced the entries and their contents.
 		now, failed := k.entries(ctx, name)
 		if failed != nil || isSame(now, entries) {
 			return c, nil, err
@@ -182,9 +183,9 @@ func (k *Keeper) Export(ctx context.Context, name string, w io.Writer) error {
 	return nil
 }
 
-// Import stores a session that Export wrote, under a new name. The file may come from someone
-// else, who must not choose which files of this machine snippets read: without allowPaths, a
-// session with files as contexts is refused.
+// Import stores a session that Export wrote, under a new name. The file may come from someone else,
+// who must not choose which files of this machine snippets read. Without allowPaths, Import
+// therefore refuses a session with files as contexts.
 func (k *Keeper) Import(ctx context.Context, r io.Reader, name string, allowPaths bool) error {
 	if err := k.id(name).Check(); err != nil {
 		return err
@@ -235,7 +236,7 @@ func (k *Keeper) add(ctx context.Context, name string, c Conversation, state []b
 		err = fmt.Errorf("there is a session %s already: choose another name", name)
 	default:
 		if err = k.store.Append(ctx, lease, entries...); err != nil {
-			err = errors.Join(err, k.store.Remove(ctx, lease)) // it is empty
+			err = errors.Join(err, k.store.Remove(ctx, lease)) // the new log is empty
 		}
 	}
 	return errors.Join(err, k.store.Release(lease))

@@ -1,9 +1,9 @@
-// Package sessions keeps conversations in a store, one for each name.
+// Package sessions stores conversations, one for each name.
 //
-// A [Keeper] holds the conversations of a store. Each is a log with these entries: the
-// conversation as JSON, a copy of each large context, and a snapshot of the variables. Copies and
-// snapshots are contents of the store, so unchanged ones are not written again. A conversation
-// that leaves the store is a file: see file.go.
+// A [Keeper] holds the conversations of a store. Each is a log with these entries: the conversation
+// as JSON, a copy of each large context, and a snapshot of the variables. Copies and snapshots are
+// contents of the store, so unchanged ones are not written again. Outside the store, a conversation
+// is a file; see file.go.
 package sessions
 
 import (
@@ -28,7 +28,7 @@ const (
 	MaxState     = 256 << 20 // bytes of a snapshot before compression
 	maxContexts  = 1_000
 	maxQuestions = 10_000
-	maxHistory   = 16 << 20 // bytes of whole histories; older ones keep question and answer
+	maxHistory   = 16 << 20 // bytes of complete histories; older ones keep only question and answer
 	maxMessage   = 50_000   // characters
 )
 
@@ -36,14 +36,14 @@ const (
 // copy.
 type Context struct {
 	Path     string          `json:"path,omitempty"`  // absolute
-	Paths    []string        `json:"paths,omitempty"` // the same, if there are several
+	Paths    []string        `json:"paths,omitempty"` // absolute, if there are several
 	Name     string          `json:"name,omitempty"`  // of a copy
 	Variable string          `json:"variable,omitempty"`
 	Text     []byte          `json:"text,omitzero"`
 	JSON     json.RawMessage `json:"json,omitzero"`
 	Reading  Reading         `json:"reading,omitzero"`
 
-	// Apart reports that the text or the JSON is a content of the store: "text" or "json".
+	// Apart says which field is stored separately, as a content of the store: "text" or "json".
 	Apart string `json:"apart,omitempty"`
 }
 
@@ -64,7 +64,7 @@ func (c *Context) Equals(other *Context) bool {
 		bytes.Equal(c.Text, other.Text) && bytes.Equal(c.JSON, other.JSON)
 }
 
-// Reading configures how the files of a context are read: see [inputs.Options].
+// Reading configures how the files of a context are read; see [inputs.Options].
 type Reading struct {
 	Include     []string `json:"include,omitempty"`
 	Exclude     []string `json:"exclude,omitempty"`
@@ -90,7 +90,7 @@ type Conversation struct {
 	Version   int             `json:"version"`
 	Contexts  []Context       `json:"contexts"`
 	Histories [][]llm.Message `json:"histories"`
-	// Bytes is the size of the variables and of the separately stored contexts.
+	// Bytes is the total size of the variables and the separately stored contexts.
 	Bytes int64 `json:"bytes,omitzero"`
 }
 
@@ -177,7 +177,7 @@ func (c *Conversation) check() error {
 	return nil
 }
 
-// shorten bounds the histories: the latest stay whole; older ones keep only the question and the
+// shorten bounds the histories. The latest stay complete; older ones keep only the question and the
 // answer.
 func shorten(histories [][]llm.Message) [][]llm.Message {
 	out := make([][]llm.Message, len(histories))

@@ -48,7 +48,7 @@ func useFolder(t *testing.T, dir string) *Keeper {
 	return k
 }
 
-// with continues a session of a store's folder, and ends it.
+// with continues a session in a store's folder, and closes it after use.
 func with(t *testing.T, dir, name string, use func(*Kept)) {
 	t.Helper()
 	kept, err := Open(t.Context(), dir, name)
@@ -129,8 +129,8 @@ func TestAConversationIsKept(t *testing.T) {
 	expectSnapshot(t, dir, "my.talk-1", "another")
 }
 
-// TestASessionHasOneUser checks that the second user learns who the first is before doing
-// anything.
+// TestASessionHasOneUser checks that a second user immediately gets an error that names the first
+// one.
 func TestASessionHasOneUser(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
@@ -161,7 +161,7 @@ func TestASessionHasOneUser(t *testing.T) {
 	})
 }
 
-// TestAnUnsavedNameCanBeTaken takes the name of a process that was killed before it saved anything.
+// TestAnUnsavedNameCanBeTaken takes a name whose process was killed before it saved anything.
 func TestAnUnsavedNameCanBeTaken(t *testing.T) {
 	k := useKeeper(t)
 	lease, err := k.claim(t.Context(), "a")
@@ -303,8 +303,8 @@ func emptySnapshot(t *testing.T) string {
 	return b.String()
 }
 
-// TestMemoryStaysInTheStore checks that an exported file contains only the variables, and so does
-// an imported session.
+// TestMemoryStaysInTheStore checks that an exported file contains only the variables, as does an
+// imported session.
 func TestMemoryStaysInTheStore(t *testing.T) {
 	ctx, k := t.Context(), useKeeper(t)
 	header := &snapshot.Header{Namespaces: []snapshot.Namespace{{Language: "python", Format: "pickle"}}}
@@ -409,7 +409,7 @@ func TestSessionsAreListedCopiedAndDeleted(t *testing.T) {
 	}
 }
 
-// TestWithoutAStoreOnlyFilesAreThere checks that no store is created, either.
+// TestWithoutAStoreOnlyFilesAreThere checks that reading old files creates no store.
 func TestWithoutAStoreOnlyFilesAreThere(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", dir)
@@ -459,7 +459,7 @@ func TestADamagedSessionIsRefused(t *testing.T) {
 	}
 	expectRefused(t, dir, "x", "is not a file")
 
-	// In the store, the content is damaged.
+	// Damage the content in the store.
 	save(t, dir, "y", Conversation{}, "the snapshot")
 	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*"))
 	if err != nil || len(blobs) != 1 {

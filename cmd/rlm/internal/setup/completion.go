@@ -44,13 +44,13 @@ func (c *completer) completeValues(cmd *cobra.Command) {
 	}
 }
 
-// suggestValues returns the completion of a flag's value, nil if it names a file or the flag has
-// none.
+// suggestValues returns the completion of a flag's value, or nil if the value is a file or the flag
+// has no value.
 func (c *completer) suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
 	if flag.Name == "session" {
 		return c.suggestSessions
 	}
-	if _, isKept := flag.Value.(*wiring.GivenName); isKept { // the name of a run to continue or begin
+	if _, isKept := flag.Value.(*wiring.GivenName); isKept { // names a run to continue or begin
 		return c.suggestRuns
 	}
 	if words := config.WordsOf(flag); words != nil {
@@ -72,7 +72,8 @@ func (c *completer) suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
 	return cobra.NoFileCompletions
 }
 
-// The flags that name a file: by the name of their value in the help, and by their own name.
+// The flags whose values are files, given by the name of the value in the help, or by the name of
+// the flag.
 var (
 	fileValues = []string{"file", "program", "SRC:DST"}
 	fileFlags  = []string{
@@ -114,7 +115,7 @@ func suggestFormats(
 	return suggestWords(reflect.TraceFormats()...)(cmd, args, begun)
 }
 
-// suggestModels suggests providers: only their servers know the models.
+// suggestModels suggests only providers, because their servers have the lists of models.
 func suggestModels(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var words []string
 	for _, provider := range append(providers.Names(), "scripted", "acp") {

@@ -14,8 +14,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// suggestArguments returns the completion of a command's arguments if they are names in the store or of
-// providers, otherwise nil.
+// suggestArguments returns the completion of a command's arguments if they are names of stored data
+// or of providers, and nil otherwise.
 func (c *completer) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
 	var suggest cobra.CompletionFunc
 	switch path := cmd.CommandPath(); path {
@@ -39,7 +39,7 @@ func (c *completer) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
 		}
 		names, directive := suggest(cmd, args, begun)
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) })
-		if cmd.CommandPath() == "rlm view" || cmd.CommandPath() == "rlm trace show" { // they accept files, too
+		if cmd.CommandPath() == "rlm view" || cmd.CommandPath() == "rlm trace show" { // files are accepted, too
 			directive = cobra.ShellCompDirectiveDefault
 		}
 		return names, directive
@@ -67,14 +67,15 @@ func (c *completer) suggestWaiting(cmd *cobra.Command, _ []string, _ string) (
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-// takeStore applies --store of the completed command line. The settings are read without it.
+// takeStore applies --store of the completed command line, because completion reads the settings
+// without that flag.
 func (c *completer) takeStore(cmd *cobra.Command) {
 	if flag := cmd.Flag("store"); flag != nil && flag.Changed {
 		c.e.Settings.Store = flag.Value.String()
 	}
 }
 
-// readRuns passes the runs of the store to take. It creates no store.
+// readRuns passes the runs of the store to take. It does not create a store.
 func (c *completer) readRuns(cmd *cobra.Command, filter rlm.RunFilter, take func(*rlm.StoredRun)) {
 	c.takeStore(cmd)
 	dir, err := wiring.NeedStore(c.e)

@@ -34,14 +34,14 @@ func NewDoctor(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// learned lists what this program has learned about the server of a model.
+// learned describes what this program has learned about a model's server.
 type learned struct {
 	Name    string   `json:"name"`
 	Server  string   `json:"server,omitempty"`
 	Learned []string `json:"learned"`
 }
 
-// learn returns what was learned about a model. It asks no server.
+// learn returns what was learned about a model. It sends no request to a server.
 func learn(e *cli.Env, name string) (*learned, error) {
 	options, err := wiring.ModelOptions(e)
 	if err != nil {

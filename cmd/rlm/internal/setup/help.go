@@ -15,7 +15,8 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 )
 
-// commandGroups groups the commands of the root, in the order of the help. Others come last.
+// commandGroups groups the commands of the root, in the order of the help. Other commands come
+// last.
 var commandGroups = []struct {
 	title string
 	names []string
@@ -28,7 +29,8 @@ var commandGroups = []struct {
 	{"Set up", []string{"doctor", "models", "keys", "tiers", "images", "config", "store", "completion", "man"}},
 }
 
-// The titles of the groups of flags, in the order of the help. The first is for flags in no group.
+// The titles of the groups of flags, in the order of the help. The first is for flags without a
+// group.
 const (
 	ownFlags     = "Flags"
 	inputFlags   = "Inputs"
@@ -152,7 +154,7 @@ func titleOfFlag(flag *pflag.Flag) string {
 	return ownFlags
 }
 
-// widthOf returns the number of columns of a terminal, 0 for anything else.
+// widthOf returns the number of columns of a terminal, or 0 for any other writer.
 func widthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {

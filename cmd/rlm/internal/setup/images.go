@@ -74,7 +74,7 @@ func newImagesBuild(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// buildImages builds the images of the given kinds, or of all kinds if none is given.
+// buildImages builds the images of the given kinds, or of all kinds if none are given.
 func buildImages(ctx context.Context, out io.Writer, kinds []string, options images.Options) error {
 	if err := checkPackages(&kinds, &options); err != nil {
 		return cli.Usage(err)

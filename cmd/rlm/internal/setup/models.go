@@ -25,7 +25,7 @@ server for all names. That costs nothing.
 Exit codes: 0 listed, even if there are none; 2 usage, bad settings, or a named provider that
 cannot be used.`
 
-// firstModel is the page for those who have no model yet.
+// firstModel is the page for users who do not have a model yet.
 const firstModel = "https://github.com/rlmhq/rlm/blob/main/docs/start/first-model.md"
 
 // NewModels makes the command rlm models.
@@ -60,7 +60,8 @@ func NewModels(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// adviseKeys adds to the problem of each refused key which key it was, and how to use another one.
+// adviseKeys extends the problem of each refused key with the key's origin, and with advice on how
+// to use another key.
 func adviseKeys(offers []providers.Offer) {
 	for i := range offers {
 		if o := &offers[i]; o.Refused {
@@ -69,7 +70,7 @@ func adviseKeys(offers []providers.Offer) {
 	}
 }
 
-// refuseUnusable returns an error if a provider that was named cannot be used.
+// refuseUnusable returns an error if a provider that the user named cannot be used.
 func refuseUnusable(offers []providers.Offer, areNamed bool) error {
 	for i := range offers {
 		if areNamed && offers[i].Problem != "" {
@@ -89,7 +90,7 @@ func printOffers(e *cli.Env, offers []providers.Offer) error {
 	return nil
 }
 
-// showOffers prints a table of all models, and notes what else there is to know.
+// showOffers prints a table of all models, and notes about their providers.
 func showOffers(e *cli.Env, offers []providers.Offer) error {
 	table := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) { _, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) }
@@ -114,7 +115,8 @@ func showOffers(e *cli.Env, offers []providers.Offer) error {
 	return table.Flush()
 }
 
-// noteOffers notes which providers cannot be used or have more models, and what to do without any.
+// noteOffers notes which providers cannot be used or have more models, and what to do if there are
+// no models.
 func noteOffers(note func(string, ...any), offers []providers.Offer) {
 	var examples []string
 	for i := range offers {

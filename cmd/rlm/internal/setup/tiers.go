@@ -19,12 +19,12 @@ import (
 // diagnosis is the output of rlm tiers and rlm doctor.
 type diagnosis struct {
 	rlm.Diagnosis
-	// Model describes the server of a model, if the command was asked about one.
+	// Model describes the server of a model, if the user named a model.
 	Model *learned `json:"model,omitempty"`
 }
 
-// newDiagnosis makes a command that shows a diagnosis of this machine. Add completes it; it may be
-// nil.
+// newDiagnosis makes a command that shows a diagnosis of this machine. add completes the diagnosis;
+// it may be nil.
 func newDiagnosis(
 	e *cli.Env, use, short, long string, add func(*diagnosis) error, show func(io.Writer, *diagnosis) error,
 ) *cobra.Command {

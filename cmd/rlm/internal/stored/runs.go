@@ -188,7 +188,7 @@ cost, and each turn. So the file contains the prompts and replies of the run.
 	return cmd
 }
 
-// readRunLog passes the log of a run to read, as JSON lines.
+// readRunLog passes the log of a run, as JSON lines, to read.
 func readRunLog(ctx context.Context, e *cli.Env, name string, read func(io.Reader) error) error {
 	return wiring.WithRuns(e, func(engine *rlm.Engine) error {
 		if _, err := engine.ShowRun(ctx, name); err != nil {
@@ -197,7 +197,7 @@ func readRunLog(ctx context.Context, e *cli.Env, name string, read func(io.Reade
 		r, w := io.Pipe()
 		go func() { w.CloseWithError(engine.ExportRun(ctx, name, w)) }()
 		err := read(r)
-		_ = r.Close() // frees the writer
+		_ = r.Close() // unblocks the writer
 		return err
 	})
 }

@@ -28,10 +28,10 @@ on the run. It stops when the run ends, waits for a decision, or loses its proce
 code that "rlm ask" has then: 0 for an answer, 8 for a decision, 130 for a run that is
 interrupted. With --json, each entry of the run log is a line, as "rlm runs export" writes it.`
 
-// followPause is the interval at which a followed run is read.
+// followPause is the interval between reads of a followed run.
 const followPause = 250 * time.Millisecond
 
-// followRun prints the steps of a run until it stops. Its error has the run's exit code.
+// followRun prints the steps of a run until it stops. The returned error has the run's exit code.
 func followRun(ctx context.Context, e *cli.Env, s store.Store, name string, asJSON bool) error {
 	reader := runlog.NewReader(s, name)
 	for isFirst := true; ; isFirst = false {
@@ -89,7 +89,7 @@ func printSteps(e *cli.Env, lines *bytes.Buffer) error {
 			return err
 		}
 		if entry.Kind == "trace" {
-			continue // for the viewer, a repetition
+			continue // repeats other entries, for the viewer
 		}
 		ended[entry.Key] = ended[entry.Key] || entry.Kind == "step" || entry.Kind == "lost"
 		entries = append(entries, entry)
@@ -106,12 +106,12 @@ func printSteps(e *cli.Env, lines *bytes.Buffer) error {
 	return out.Flush()
 }
 
-// describeEntry describes an entry in a line, or returns "" if users do not need it.
+// describeEntry describes an entry in one line, or returns "" if users do not need the entry.
 func describeEntry(entry *followedEntry) string {
 	place := cli.Escape(strings.TrimPrefix(entry.Key, "/"))
 	step, err := viewer.ReadStep(entry.Data)
 	if err != nil {
-		step = viewer.Step{Problem: err.Error()} // a later version wrote it
+		step = viewer.Step{Problem: err.Error()} // a later version wrote the entry
 	}
 
 	switch {

@@ -35,7 +35,7 @@ func readSpec(ctx context.Context, engine *rlm.Engine, name string) (spec loops.
 	return spec, nil
 }
 
-// laterFlags lets flags of other loops pass. The command that continues the run parses them.
+// laterFlags accepts the flags of other loops. The command that continues the run parses them.
 var laterFlags = cobra.FParseErrWhitelist{UnknownFlags: true}
 
 func newRunsResume(e *cli.Env, newRoot func(e *cli.Env, args []string) *cobra.Command) *cobra.Command {
@@ -51,11 +51,11 @@ run out.`,
 			return resumeRun(cmd.Context(), e, args[0], newRoot)
 		},
 	}
-	unused.AddTo(cmd.Flags(), &cli.Env{}) // a new command parses them
+	unused.AddTo(cmd.Flags(), &cli.Env{}) // a new command will parse the flags
 	return cmd
 }
 
-// resumeRun runs the command that started a run again.
+// resumeRun again runs the command that started a run.
 func resumeRun(
 	ctx context.Context, e *cli.Env, name string, newRoot func(e *cli.Env, args []string) *cobra.Command,
 ) error {
@@ -141,7 +141,7 @@ the same. "rlm runs resume NEW" continues the new run.`,
 	return cmd
 }
 
-// ownForkFlags are the flags of rlm runs fork that rlm ask lacks.
+// ownForkFlags are the flags of rlm runs fork that rlm ask does not have.
 var ownForkFlags = []string{"--as", "--turn", "--question"}
 
 func forkRun(ctx context.Context, e *cli.Env, name, fork string, turn int, question string) error {

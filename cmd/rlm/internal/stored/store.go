@@ -65,7 +65,7 @@ type checkedFolder struct {
 	isUser bool // the configured store
 }
 
-// checkStores checks folders and prints its findings.
+// checkStores checks folders and prints the findings.
 func checkStores(ctx context.Context, e *cli.Env, given []string, repair, asJSON bool) error {
 	folders, err := findFolders(e, given)
 	if err != nil {

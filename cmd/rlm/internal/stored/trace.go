@@ -74,7 +74,7 @@ func NewTrace(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// Without --full, texts and lists of calls are cut at these bounds.
+// The maximum sizes of texts and lists of calls without --full.
 const (
 	shownText  = 2_000 // characters
 	shownCalls = 10
@@ -182,7 +182,8 @@ func (v *traceView) showHeading(l *traces.Loop, events *recordedNode, node, inde
 	v.printf("\n%s%s\n", indent, text)
 }
 
-// showAsides shows the events outside the turns, up to a turn, and returns the rest.
+// showAsides shows the events outside turns that precede the given turn, and returns the remaining
+// events.
 func (v *traceView) showAsides(all []ledger.Event, turn int, indent string) []ledger.Event {
 	for len(all) > 0 && all[0].Turn <= turn {
 		e := all[0]
@@ -200,7 +201,7 @@ func (v *traceView) showAsides(all []ledger.Event, turn int, indent string) []le
 	return all
 }
 
-// showTurn shows a turn, and returns the tiers of the snippets after it.
+// showTurn shows a turn, and returns the tiers of the later turns' snippets.
 func (v *traceView) showTurn(t traces.Turn, tiers []string, indent string) []string {
 	v.printf("%s├─ turn %d, %s\n", indent, t.Iteration, seconds(t.Seconds))
 	inner := indent + "│    "
@@ -223,7 +224,7 @@ func (v *traceView) showTurn(t traces.Turn, tiers []string, indent string) []str
 	return tiers
 }
 
-// finalText formats an answer as text.
+// finalText formats an answer as a string.
 func finalText(value json.RawMessage) string { return cli.Escape(texts.Show(value)) }
 
 // showCalls shows a snippet's model calls.
@@ -252,7 +253,7 @@ func (v *traceView) showCalls(indent string, calls []trajectory.CallRecord) {
 	}
 }
 
-// showText shows a text, with indent before each line.
+// showText shows a string, with indent before each line.
 func (v *traceView) showText(indent, title, text string) {
 	if text = strings.TrimRight(text, "\n"); text == "" || v.brief {
 		return
@@ -266,7 +267,7 @@ func (v *traceView) showText(indent, title, text string) {
 	}
 }
 
-// cut shortens an escaped text.
+// cut shortens an escaped string, unless --full is set.
 func (v *traceView) cut(text string) string {
 	if v.full || utf8.RuneCountInString(text) <= shownText {
 		return text
@@ -274,7 +275,7 @@ func (v *traceView) cut(text string) string {
 	return texts.Truncate(text, shownText)
 }
 
-// seconds formats a duration of a record. An implausible duration is "?".
+// seconds formats a duration from a record. An implausible duration is "?".
 func seconds(s float64) string {
 	if !(s >= 0 && s < 1e9) {
 		return "?"

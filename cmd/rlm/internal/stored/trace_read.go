@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/viewer/traces"
 )
 
-// recordedRun is a whole record.
+// recordedRun is a complete record.
 type recordedRun struct {
 	root *traces.Loop
 	// nodes maps each loop's node to its events. It is empty without an events file.
@@ -30,7 +30,7 @@ type recordedNode struct {
 	asides       []ledger.Event
 }
 
-// node returns the events of a loop, empty if there are none.
+// node returns the events of a loop, or an empty node.
 func (run *recordedRun) node(name string) *recordedNode {
 	if n := run.nodes[name]; n != nil {
 		return n
@@ -76,7 +76,7 @@ func readTrace(ctx context.Context, e *cli.Env, name string) (run *recordedRun, 
 	return run, err
 }
 
-// keepEvent keeps an event if the view shows it.
+// keepEvent stores an event if the view shows it.
 func (run *recordedRun) keepEvent(e *ledger.Event) {
 	if e.Spent != nil {
 		run.last = e.Spent
@@ -103,8 +103,8 @@ func (run *recordedRun) keepEvent(e *ledger.Event) {
 	}
 }
 
-// isAside reports whether an event gets a line outside the turns: a model call that belongs to no
-// turn, a verdict, a retry, a refusal, a warning or a wait.
+// isAside reports whether an event gets its own line outside the turns. Such an event is a model
+// call that belongs to no turn, a verdict, a retry, a refusal, a warning or a wait.
 func isAside(e *ledger.Event) bool {
 	switch e.Kind { //nolint:exhaustive // the others are in the trajectories
 	case ledger.EventReply:

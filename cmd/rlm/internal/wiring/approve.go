@@ -25,9 +25,9 @@ import (
 type rule struct {
 	text, verdict string
 	tool          string         // a pattern for the name
-	matching      *regexp.Regexp // for the arguments, nil for all
+	matching      *regexp.Regexp // for the arguments; nil for all
 	above         float64        // minimum US dollars that the run has spent
-	hint          string         // set by the tool's server, empty for any
+	hint          string         // set by the tool's server; empty for any
 }
 
 const ruleForm = `want "VERDICT TOOL", then nothing, "matching REGEXP", "above USD" or "hinted HINT"; ` +
@@ -68,15 +68,15 @@ func parseRule(text string) (r rule, err error) {
 	return r, nil
 }
 
-// fits reports whether the rule applies to a call of a tool with hints.
+// fits reports whether the rule applies to a call of a tool with these hints.
 func (r *rule) fits(call *tiers.Call, arguments string, spent ledger.Spending, hints []string) bool {
 	named, _ := path.Match(r.tool, call.Function) // the pattern was checked
 	return named && spent.USD >= r.above && (r.matching == nil || r.matching.MatchString(arguments)) &&
 		(r.hint == "" || slices.Contains(hints, r.hint))
 }
 
-// readRules returns the function that applies the rules to tool calls, nil without rules. A rule
-// for a tool that does not exist is an error: it was meant to protect something.
+// readRules returns the function that applies the rules to tool calls, or nil without rules. A rule
+// for a tool that does not exist is an error, because it was meant to protect something.
 func (f *ToolFlags) readRules(
 	e *cli.Env, names []string, servers *mcptools.Servers,
 ) (func(context.Context, tiers.Call, ledger.Spending) error, error) {
@@ -123,8 +123,8 @@ func (f *ToolFlags) readRules(
 	}, nil
 }
 
-// describeArguments returns the arguments of a call as JSON without spaces and unnecessary
-// escapes: a guest may have escaped characters to get around a rule.
+// describeArguments returns the arguments of a call as JSON without spaces and unnecessary escapes,
+// because a guest may have escaped characters to evade a rule.
 func describeArguments(call *tiers.Call) (string, error) {
 	described := struct {
 		Args  []any          `json:"args,omitempty"`

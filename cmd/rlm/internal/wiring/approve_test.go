@@ -8,7 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestARuleSeesEachCharacter uses calls whose JSON could hide the tool's input from a rule.
+// TestARuleSeesEachCharacter checks rules against calls whose JSON could hide the tool's input from
+// a rule.
 func TestARuleSeesEachCharacter(t *testing.T) {
 	for _, c := range []struct{ rule, args, named string }{
 		{"deny shell matching &&", "", `"ls && rm"`},

@@ -22,8 +22,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/quantity"
 )
 
-// maxJSON bounds a JSON context, which the sandbox holds entirely in memory, and maxStdin a
-// context from stdin, in bytes.
+// maxJSON bounds a JSON context, which the sandbox keeps entirely in memory. maxStdin bounds a
+// context from stdin. Both are in bytes.
 const (
 	maxJSON  = 64 << 20
 	maxStdin = 1 << 40
@@ -43,7 +43,7 @@ type contextFlag struct {
 	IsJSON   bool
 }
 
-// Add adds the flags. The usage describes --context.
+// Add adds the flags. usage describes --context.
 func (c *ContextFlags) Add(flags *pflag.FlagSet, usage string) {
 	flags.Var(&contextValue{c, false}, "context", usage+"; "+
 		"PATH may be a pattern; name=PATH names the variable; several paths may have the same name")
@@ -133,7 +133,7 @@ func (*contextValue) String() string { return "" }
 // Type implements pflag.Value.
 func (*contextValue) Type() string { return "file" }
 
-// check refuses stdin for two contexts.
+// check refuses stdin for more than one context.
 func (c *ContextFlags) check() error {
 	n := 0
 	for i := range c.List {
@@ -191,8 +191,8 @@ func (c *ContextFlags) Open(e *cli.Env, note func(string, ...any)) ([]rlm.Contex
 	return all, nil
 }
 
-// keep returns the contexts in the form that a session stores: the paths of files, and copies of
-// everything else.
+// keep returns the contexts as a session stores them: the paths of files, and copies of other
+// contexts.
 func (c *ContextFlags) keep(e *cli.Env) ([]sessions.Context, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -215,7 +215,7 @@ func (f *contextFlag) keep(e *cli.Env) (kept sessions.Context, err error) {
 	kept.Variable = f.Variable
 	switch {
 	case f.IsJSON:
-		// The file stores this form, and the next run compares its context with it.
+		// The store contains this form, with which the next run compares its context.
 		kept.Name = f.Name()
 		if kept.JSON, err = f.readJSON(e); err == nil {
 			kept.JSON, err = json.Marshal(kept.JSON)
@@ -246,7 +246,7 @@ func (f *contextFlag) keep(e *cli.Env) (kept sessions.Context, err error) {
 	return kept, err
 }
 
-// copy reads what the session itself stores.
+// copy reads a context that the session stores as a copy.
 func (f *contextFlag) copy(source io.Reader) ([]byte, error) {
 	text, err := cli.ReadAll(source, sessions.MaxText, "the context from "+f.Name()+", which the session keeps,")
 	return []byte(text), err

@@ -18,8 +18,8 @@ import (
 	"github.com/rlmhq/rlm/tables"
 )
 
-// NewEngine returns an engine configured by the settings. It prepares no tier. Each change may
-// adjust options that are not settings.
+// NewEngine returns an engine configured by the settings. It does not prepare tiers. Each function
+// of change may adjust options that are not settings.
 func NewEngine(
 	ctx context.Context, e *cli.Env, note func(string, ...any), changes ...func(*rlm.Options),
 ) (*rlm.Engine, error) {
@@ -78,7 +78,7 @@ func OpenEngine(
 	return engine, nil
 }
 
-// Prepare checks the configured tier and warms the engine. A command calls it before it opens
+// Prepare checks the configured tier and warms the engine. A command calls Prepare before it opens
 // contexts, so that a broken tier is not reported as a bad context.
 func Prepare(ctx context.Context, e *cli.Env, engine *rlm.Engine) error {
 	if err := checkTier(engine, e.Settings.Tier); err != nil {
@@ -93,8 +93,9 @@ func Prepare(ctx context.Context, e *cli.Env, engine *rlm.Engine) error {
 	return nil
 }
 
-// checkImage reports an image that does not exist. If the daemon does not answer, the image may
-// well exist: tier docker then explains why it cannot work, and other tiers run what they can.
+// checkImage returns an error if the image does not exist. If the daemon does not answer, the image
+// may still exist, so there is no error; tier docker then explains why it does not work, and other
+// tiers remain usable.
 func checkImage(ctx context.Context, e *cli.Env, engine *rlm.Engine) error {
 	if e.Settings.Image == "" {
 		return nil
@@ -110,7 +111,7 @@ func checkImage(ctx context.Context, e *cli.Env, engine *rlm.Engine) error {
 	return nil
 }
 
-// checkTier returns an error for the name of a tier that the engine does not have.
+// checkTier returns an error if the engine has no tier with this name.
 func checkTier(engine *rlm.Engine, name string) error {
 	known := []string{"auto"}
 	for _, tier := range engine.Tiers() {
@@ -133,7 +134,7 @@ func TierOptions(e *cli.Env) standard.Options {
 		Python:       e.Settings.Python,
 		LocalFolders: e.Settings.LocalFolder,
 		AllowSampled: e.Settings.AllowSampled,
-		Processes:    -1, // a command seldom has a second session
+		Processes:    -1, // a command rarely has a second session
 		DockerHost:   DockerHost(),
 		DockerImage:  e.Settings.Image,
 		Log:          e.Log,

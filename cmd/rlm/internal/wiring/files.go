@@ -40,7 +40,8 @@ func (f *FileFlags) AddOut(flags *pflag.FlagSet) {
 		"empty or new `folder` for figures, and for the files that snippets write below /out")
 }
 
-// MakeOutFolder creates the folder of --out, so that a bad one is an error before any code runs.
+// MakeOutFolder creates the folder of --out, so that an unusable folder is an error before any code
+// runs.
 func (f *FileFlags) MakeOutFolder() error {
 	if f.Out == "" {
 		return nil
@@ -103,7 +104,7 @@ func cutLastColon(text string) (head, last string, found bool) {
 }
 
 // Collect copies the files from the sandbox after the snippets ended with the error ended. It
-// ignores an interrupt, which was meant for the snippets; the tier bounds its time.
+// ignores an interrupt, which was meant for the snippets. The tier bounds the time of the copying.
 func (f *FileFlags) Collect(
 	ctx context.Context, s *rlm.Session, note func(string, ...any), ended error,
 ) error {
@@ -123,7 +124,7 @@ func (f *FileFlags) Collect(
 	return cli.Broken(err)
 }
 
-// Tell reports which files came back.
+// Tell reports which files were copied.
 func (f *FileFlags) Tell(got tiers.Collected, note func(string, ...any)) {
 	for _, why := range got.Refused {
 		note("not collected: %s", why)
@@ -132,7 +133,7 @@ func (f *FileFlags) Tell(got tiers.Collected, note func(string, ...any)) {
 		note("not collected: %s", got.Lost)
 	}
 	if got.Files == 0 {
-		made, err := os.ReadDir(f.Out) // figures are saved when they are made
+		made, err := os.ReadDir(f.Out) // figures are saved as soon as they are made
 		if err != nil || len(made) == 0 {
 			note("no files below %s to collect", tiers.OutFolder)
 		}

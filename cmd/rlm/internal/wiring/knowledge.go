@@ -88,8 +88,8 @@ func checkGraphWrite(path, remember string) error {
 	return cli.CheckFolder("graph-write", path)
 }
 
-// Keep writes the graph to the file of --graph-write, even after a failure or an interrupt: the
-// changes up to then may have been paid for.
+// Keep writes the graph to the file of --graph-write, even after a failure or an interrupt, because
+// the changes made before may have cost money.
 func (k *Knowledge) Keep(ctx context.Context) error {
 	if k == nil || k.out == "" {
 		return nil
@@ -110,7 +110,7 @@ func (k *Knowledge) Keep(ctx context.Context) error {
 	return nil
 }
 
-// OpenGraph returns an empty graph with the configured bounds.
+// OpenGraph returns an empty graph with the configured limits.
 func OpenGraph(ctx context.Context, e *cli.Env, note func(string, ...any)) (*graph.Graph, error) {
 	s := e.Settings
 	return graph.Open(ctx, graph.Config{
@@ -152,7 +152,8 @@ func (k *Knowledge) Close() error {
 	return errors.Join(err, k.Graph.Close())
 }
 
-// RememberRun adds the outcome of a run to the memory. A run that could not begin has no outcome.
+// RememberRun adds the outcome of a run to the memory. It does nothing for a run that could not
+// begin.
 func (k *Knowledge) RememberRun(question string, o rlm.Outcome) error {
 	if k == nil || k.memory == nil || o.Status == "" {
 		return nil
@@ -176,8 +177,8 @@ func (k *Knowledge) RememberClusters(o distill.Outcome) error {
 	return cli.Broken(k.memory.AddClusters(o))
 }
 
-// LoadGraphs loads files, and the graph files in folders. The graph receives all or none. Notes
-// report what the graph cannot represent.
+// LoadGraphs loads files, and the graph files in folders. If one of them fails, the graph stays
+// unchanged. The notes report what the graph cannot represent.
 func LoadGraphs(
 	ctx context.Context, g *graph.Graph, options graph.LoadOptions, paths []string,
 	note func(string, ...any),
@@ -202,8 +203,8 @@ func DumpFormat(path string) (string, error) {
 	return format, nil
 }
 
-// DumpFormats are the formats in which a graph can be written; the second list has their file
-// names.
+// DumpFormats are the formats in which a graph can be written; the second list has the
+// corresponding file extensions.
 var (
 	DumpFormats = []string{
 		"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld", "jsonl", "json", "graphml",

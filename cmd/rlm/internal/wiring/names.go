@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// GivenName is a flag for the name under which something is stored. It refuses an empty name, such
-// as an unset variable, which would store nothing.
+// GivenName is a flag for the name under which something is stored. It refuses an empty name, for
+// example from an unset variable, because nothing would be stored.
 type GivenName string
 
 // Set implements pflag.Value.

@@ -14,9 +14,10 @@ import (
 	"github.com/rlmhq/rlm/repl/otel"
 )
 
-// Observe turns a loop's events into spans if the settings ask for them, and passes the events to
-// next. Call done after the run, successful or not: it sends the remaining spans. Spans that
-// cannot be sent are only logged. The conversation is empty if the loop belongs to none.
+// Observe turns a loop's events into spans if the settings enable them, and passes the events to
+// next. The caller must call done after the run, even after a failure, to send the remaining spans.
+// Spans that cannot be sent are only logged. conversation is empty if the loop does not belong to
+// one.
 func Observe(
 	ctx context.Context, e *cli.Env, loop, conversation string, next func(ledger.Event),
 ) (progress func(ledger.Event), done func(), err error) {
@@ -59,8 +60,8 @@ func Observe(
 		}, nil
 }
 
-// minSecret is the minimum length of a key, in bytes. A shorter value is a placeholder such
-// as "x"; masking it would spoil every text.
+// minSecret is the minimum length of a key, in bytes. A shorter value is a placeholder such as "x";
+// masking it would make all output unreadable.
 const minSecret = 8
 
 // findSecrets returns the keys in the settings and in variables named *_API_KEY or *_API_TOKEN.

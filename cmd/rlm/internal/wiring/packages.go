@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/internal/python/wheels"
 )
 
-// openPackages returns the packages of --with, or nil if there are none. They are read for the
-// lifetime of the process.
+// openPackages returns the packages of --with, or nil if there are none. They stay open until the
+// process ends.
 func openPackages(
 	ctx context.Context, c *config.Loaded, note func(string, ...any),
 ) (fs.FS, error) {
@@ -29,7 +29,7 @@ func openPackages(
 	if err != nil {
 		return nil, err
 	}
-	defer remove() // the open files stay
+	defer remove() // the open files stay readable
 	options.Progress = noteWriter(note)
 
 	pins, err := wheels.Resolve(ctx, wheels.Target{
@@ -45,18 +45,19 @@ func openPackages(
 	return tree, nil
 }
 
-// IndexURL returns the package index from the settings or pip's variable, empty for PyPI.
+// IndexURL returns the package index from the settings or pip's variable, or "" for PyPI.
 func IndexURL(c *config.Loaded) string {
 	return cmp.Or(c.IndexURL, os.Getenv("PIP_INDEX_URL"))
 }
 
-// wheelOptions returns where packages come from, and where they are kept until remove is called.
+// wheelOptions returns the index of the packages, and the folder where they are kept until remove
+// is called.
 func wheelOptions(c *config.Loaded) (options wheels.Options, remove func(), err error) {
 	options.Index = IndexURL(c)
 	if c.CacheDir == "none" {
 		dir, err := os.MkdirTemp("", "rlm-packages-")
 		options.CacheDir = dir
-		return options, func() { _ = os.RemoveAll(dir) }, err // it is temporary
+		return options, func() { _ = os.RemoveAll(dir) }, err // the folder is temporary
 	}
 
 	dir := c.CacheDir
@@ -71,8 +72,8 @@ func wheelOptions(c *config.Loaded) (options wheels.Options, remove func(), err 
 	return options, func() {}, nil
 }
 
-// adviser returns a function that names the tier for a package that the wanted packages need, but
-// that is not pure Python.
+// adviser returns a function that names a tier for a package that the wanted packages need and that
+// is not pure Python.
 func adviser(wanted []string) func(name string) string {
 	return func(name string) string {
 		recipe, err := images.Find(images.Python)

@@ -52,11 +52,12 @@ func (r *LanguageFlag) Add(flags *pflag.FlagSet) {
 // IsNamed reports whether the user named the language.
 func (r *LanguageFlag) IsNamed() bool { return r.language != "auto" }
 
-// SQL is the language of a query of the contexts that are tables. No tier runs it: see [ShowQuery].
+// SQL is the language of queries of contexts that are tables. Tiers do not run SQL; see
+// [ShowQuery].
 const SQL tiers.Language = "sql"
 
-// LanguageOf returns the language of a file's code. It is empty if only the code itself can show
-// it.
+// LanguageOf returns the language of a file's code. It is empty if the language must be detected
+// from the code.
 func (r *LanguageFlag) LanguageOf(file string) (tiers.Language, error) {
 	switch r.language {
 	case "python", "go", string(SQL):

@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// OpenModels makes the registry of models from the settings. Close it after use. If neverAsked is
-// set, models need no key.
+// OpenModels makes the registry of models from the settings. The caller must close it. If
+// neverAsked is set, models need no key.
 func OpenModels(e *cli.Env, neverAsked bool) (*providers.Registry, error) {
 	options, err := ModelOptions(e)
 	if err != nil {
@@ -72,7 +72,7 @@ func ModelOptions(e *cli.Env) (providers.Options, error) {
 	}, nil
 }
 
-// learnedFolder returns the folder for what servers refuse, or "" if there is none.
+// learnedFolder returns the folder for records of what servers refuse, or "" if there is none.
 func learnedFolder(e *cli.Env) string {
 	dir := cacheFolder(e)
 	if dir == "" {
@@ -81,7 +81,7 @@ func learnedFolder(e *cli.Env) string {
 	return filepath.Join(dir, "servers")
 }
 
-// cacheFolder returns the folder of caches, or "" if there is none.
+// cacheFolder returns the folder for caches, or "" if there is none.
 func cacheFolder(e *cli.Env) string {
 	dir := e.Settings.CacheDir
 	if dir == "none" {
@@ -149,8 +149,8 @@ func Budget(c *config.Loaded) ledger.Budget {
 	}
 }
 
-// usdBudget returns the budget in US dollars, or 0 if it is the default. The default only guards
-// against accidents, so it must not exclude models without a price.
+// usdBudget returns the budget in US dollars, or 0 if it is the default, which only guards against
+// accidents and must not exclude models without a price.
 func usdBudget(c *config.Loaded) float64 {
 	if c.From("max_usd").Kind == config.FromDefault {
 		return 0
@@ -158,7 +158,7 @@ func usdBudget(c *config.Loaded) float64 {
 	return c.MaxUSD
 }
 
-// zeroToNone turns 0 into -1: in the library, -1 means none and 0 the default.
+// zeroToNone turns 0 into -1, because in the library -1 means none, and 0 means the default.
 func zeroToNone(n int64) int {
 	if n == 0 {
 		return -1
@@ -173,7 +173,7 @@ func NoteRecord(e *cli.Env, folder string, quiet bool) {
 	}
 }
 
-// TraceFolder returns the folder for a run's record, empty for none.
+// TraceFolder returns the folder for a run's record, or "" for none.
 func TraceFolder(setting string) (string, error) {
 	switch setting {
 	case "", "none":
@@ -203,7 +203,7 @@ var ErrNoModel = errors.New(
 	"no model: give --model, such as openai/gpt-5, or set model in the configuration; " +
 		"rlm models lists those that are available here")
 
-// RequireModel refuses a run without a usable model before an engine is made. The run itself
+// RequireModel refuses a run without a usable model before an engine is created. The run itself
 // checks later that the servers are available.
 func RequireModel(task *rlm.Task) error {
 	cfg := &task.Config

@@ -1,7 +1,7 @@
 package wiring
 
 import (
-	_ "embed" // the program
+	_ "embed" // for the program
 	"strconv"
 	"strings"
 )
@@ -12,7 +12,7 @@ var sqlProgram string
 // ShowQuery returns a program in Python that prints the rows of a query as a table. If isValue, the
 // rows are the final value instead.
 func ShowQuery(query string, isValue bool) string {
-	quoted := strconv.QuoteToASCII(strings.ToValidUTF8(query, "\uFFFD")) // also a text in Python
+	quoted := strconv.QuoteToASCII(strings.ToValidUTF8(query, "\uFFFD")) // also a literal in Python
 	show := "_show"
 	if isValue {
 		show = "FINAL"

@@ -30,7 +30,8 @@ func StoreFolder(e *cli.Env) (string, error) {
 	return filepath.Abs(e.Settings.Store)
 }
 
-// runStore returns the store for an engine, nil for none: named runs then fail before they begin.
+// runStore returns the store for an engine. Without one it returns nil, and named runs fail before
+// they begin.
 func runStore(e *cli.Env) rlm.Store {
 	dir, err := StoreFolder(e)
 	if err != nil || dir == "" {
@@ -84,8 +85,8 @@ func WithStore(e *cli.Env, use func(store.Store) error) (err error) {
 	return cli.AsUsage(explainMissing(use(s)))
 }
 
-// explainMissing extends the error for a run that does not exist with a hint where to find the
-// names.
+// explainMissing extends the error for a run that does not exist with a hint about where to find
+// the names.
 func explainMissing(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("%w: rlm runs list shows the stored runs", err)

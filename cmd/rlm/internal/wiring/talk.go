@@ -20,7 +20,7 @@ import (
 type Talk struct {
 	Session *rlm.Session
 	Kept    sessions.Conversation
-	stored  *sessions.Kept // nil without a name
+	stored  *sessions.Kept // nil for an unnamed session
 }
 
 // OpenTalk opens the named session, or an unnamed one. It has the contexts, variables and
@@ -85,7 +85,7 @@ func (t *Talk) Release() error {
 // Close ends the session.
 func (t *Talk) Close() error { return errors.Join(t.Session.Close(), t.Release()) }
 
-// restore opens the session in its stored state.
+// restore opens the session with its stored state.
 func (t *Talk) restore(
 	ctx context.Context, e *cli.Env, engine *rlm.Engine, cfg rlm.SessionConfig, note func(string, ...any),
 ) (err error) {
@@ -107,7 +107,8 @@ func (t *Talk) restore(
 	return nil
 }
 
-// NoteLosses notes each value that a session could not restore, and why its memory did not fit.
+// NoteLosses writes a note for each value that a session could not restore, and a note why its
+// memory did not fit.
 func NoteLosses(report tiers.Report, note func(string, ...any)) {
 	if report.Inexact != "" && len(report.Left) > 0 {
 		note("the session continues with its portable state: %s", report.Inexact)
@@ -117,7 +118,7 @@ func NoteLosses(report tiers.Report, note func(string, ...any)) {
 	}
 }
 
-// AddContexts returns a configuration with the stored contexts. A nil talk has none.
+// AddContexts returns a configuration with the stored contexts. A nil talk has no contexts.
 func (t *Talk) AddContexts(e *cli.Env, cfg rlm.SessionConfig, note func(string, ...any)) rlm.SessionConfig {
 	if t == nil {
 		return cfg
@@ -137,10 +138,11 @@ func (t *Talk) Save(ctx context.Context) error {
 	return t.stored.Save(ctx, t.Kept, func(w io.Writer) error { return t.Session.Snapshot(ctx, w) })
 }
 
-// saveTime bounds the time in which an interrupted command saves its session, which runs code.
+// saveTime bounds the time that an interrupted command takes to save its session, because saving
+// runs code.
 const saveTime = 10 * time.Second
 
-// SaveAtEnd is Save for a command that may have been interrupted.
+// SaveAtEnd is like Save, for a command that may have been interrupted.
 func (t *Talk) SaveAtEnd(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return t.Save(ctx)

@@ -29,8 +29,9 @@ type ToolFlags struct {
 	apis     []string   // OpenAPI documents
 	apiHosts []string   // hosts that the documents may name
 	approve  []string   // rules
-	Known    *Knowledge // if it is already open
-	// Ask asks a person whether to make a call that a rule holds back. Nil asks at the terminal.
+	Known    *Knowledge // set if it is already open
+	// Ask asks a person whether to make a call for which a rule requires approval. If it is nil,
+	// the question appears on the terminal.
 	Ask func(ctx context.Context, function, arguments, rule string) error
 }
 
@@ -57,11 +58,11 @@ type Tools struct {
 	Approve  func(context.Context, tiers.Call, ledger.Spending) error
 	files    []loop.ToolFile
 	programs []*toolprogram.Program
-	Servers  *mcptools.Servers // nil for none
+	Servers  *mcptools.Servers // nil without servers
 	Known    *Knowledge        // nil without a graph
 }
 
-// Open reads the files, starts the programs and loads the graphs. Close the tools after use.
+// Open reads the files, starts the programs and loads the graphs. The caller must close the tools.
 func (f *ToolFlags) Open(
 	ctx context.Context, e *cli.Env, note func(string, ...any),
 ) (_ *Tools, err error) {

@@ -23,10 +23,11 @@ const maxImports = 100
 var errProtocol = errors.New("the compiler's process sent an invalid message")
 
 // Ask sends one request to a worker. A mistake in a snippet is a [*CompileError]. wants are
-// packages that Request.Toolchain must contain first. After any other error, the worker is
-// unusable.
+// packages that Request.Toolchain must contain before the program can be built. After any other
+// error, the worker is unusable.
 //
-// The worker is hostile: run its program only behind a wall, and send its refs only to a worker.
+// The worker is not trusted. Run its program only behind a wall, and send its refs only to a
+// worker.
 func Ask(conn io.ReadWriter, request *Request) (built Built, wants []string, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/frame"
 )
 
-// conversation is a connection whose other end has sent everything that it ever will.
+// conversation is a connection whose other end has already sent all of its data.
 type conversation struct {
 	io.Reader
 	bytes.Buffer
@@ -80,7 +80,7 @@ func TestAskUnderstandsAWorker(t *testing.T) {
 	}
 }
 
-// FuzzAsk receives what a worker could send: it is understood or refused.
+// FuzzAsk receives anything that a worker could send. Ask must return a valid answer or an error.
 func FuzzAsk(f *testing.F) {
 	f.Add(said(f, 'M', `[[{"at":0,"of":1}]]`, 'D', "program"))
 	f.Add(said(f, 'N', `{"paths":["fmt"]}`))

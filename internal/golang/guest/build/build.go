@@ -1,10 +1,9 @@
-// Package build turns the snippets of a Go session into a program. [Serve] runs behind a wall,
-// in a jail or a container: it parses, checks and compiles hostile code, so the host does not
-// trust its answers. [Ask] is the host's end. A [Tool] compiles the standard library, without
-// any snippet.
+// Package build turns the snippets of a Go session into a program. [Serve] runs behind a wall, in a
+// jail or a container. It parses, checks and compiles hostile code, so the host does not trust its
+// answers. [Ask] is the host's end. A [Tool] compiles the standard library, without any snippet.
 //
-// It is compiled into container images, so it imports only the standard library and packages that
-// are also compiled into them.
+// The package is compiled into container images, so it imports only the standard library and
+// packages that are also compiled into the images.
 //
 // A session is one program. Its top level contains the variables, types and functions of all
 // snippets, and one function for the statements of each snippet. A second declaration of a name
@@ -83,8 +82,7 @@ func Serve(conn io.ReadWriter, toolchain *Toolchain) int {
 	}
 }
 
-// answer builds one program and sends the outcome. whole reports that the host has no further
-// packages.
+// answer builds one program and sends the outcome. whole means that the host has no other packages.
 func answer(out *frame.Writer, request *Request, std *stdlib, whole bool) error {
 	if paths := request.missing(); len(paths) > 0 && !whole {
 		return send(out, kindMissing, missing{paths})
@@ -117,8 +115,8 @@ func send(out *frame.Writer, kind byte, message any) error {
 	return out.Write(kind, body)
 }
 
-// missing returns the imports of unchecked snippets for which the request has no export data.
-// It ignores syntax errors, which are reported later.
+// missing returns the imports of unchecked snippets for which the request has no export data. It
+// ignores syntax errors, which build reports later.
 func (r *Request) missing() []string {
 	var paths []string
 	for i, s := range r.Snippets {

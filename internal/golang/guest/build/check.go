@@ -23,7 +23,7 @@ type program struct {
 	units    []*unit
 	versions versions
 	imports  []map[string]string // names used by each unit
-	own      map[*ast.Ident]bool // identifiers that declare a top-level name in place
+	own      map[*ast.Ident]bool // identifiers that declare a top-level name themselves
 	info     types.Info
 	checked  *types.Package
 	unused   map[token.Pos]bool
@@ -113,7 +113,7 @@ func analyse(request *Request, std *stdlib, count int) (*program, *CompileError)
 	}
 }
 
-// importable checks that the packages exist.
+// importable checks that the packages of a unit's imports exist.
 func (p *program) importable(u *unit) *CompileError {
 	for _, i := range u.imports {
 		if p.request.Toolchain.Exports[i.path] == "" && i.path != "unsafe" || !Importable(i.path) {
@@ -140,7 +140,7 @@ func Importable(path string) bool {
 		)
 }
 
-// check type-checks the program with all variables at its top level, where the checker infers
+// check type-checks the program with all variables at its top level, where the checker can infer
 // their types in any order.
 func (p *program) check(std *stdlib) {
 	std.exports = p.request.Toolchain.Exports
@@ -161,7 +161,7 @@ func (p *program) check(std *stdlib) {
 		Error:     p.complain,
 	}
 
-	// complain has received every error.
+	// complain receives every error.
 	p.checked, _ = config.Check("main", p.set, files, &p.info)
 }
 
@@ -300,7 +300,7 @@ func (p *program) variables(u *unit, s ast.Stmt) []ast.Spec {
 			name, _ := e.(*ast.Ident) // ensured by define
 			if name.Name != "_" {
 				p.own[name] = true
-				if u.defs[base(name.Name)].end != s.End() { // := only assigns to it
+				if u.defs[base(name.Name)].end != s.End() { // := only assigns to this variable
 					name = &ast.Ident{Name: "_", NamePos: name.NamePos}
 				}
 			}

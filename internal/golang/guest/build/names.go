@@ -11,13 +11,13 @@ import (
 // Snippet is one snippet of a session.
 type Snippet struct {
 	Source string `json:"source"`
-	// Refs are the identifiers that refer to the session's top level, nil until the snippet is
-	// checked.
+	// Refs are the identifiers that refer to the session's top level, or nil before the snippet has
+	// been checked.
 	Refs []Ref `json:"refs"`
 }
 
-// Ref is one identifier: its position, and the number of the snippet whose declaration or
-// import it refers to. The host's names belong to snippet 0.
+// Ref describes an identifier. It has its position, and the number of the snippet whose declaration
+// or import it refers to. The host's names belong to snippet 0.
 type Ref struct {
 	At int `json:"at"`
 	Of int `json:"of"`
@@ -83,7 +83,7 @@ func (u *unit) idents(f func(*ast.Ident)) {
 }
 
 // rename renames the identifiers of a unit to their names in the program, and returns the used
-// imports by those names.
+// imports under those names.
 func (p *program) rename(u *unit, refs []Ref) map[string]string {
 	of := map[int]int{}
 	for _, r := range refs {
@@ -119,8 +119,8 @@ func (p *program) candidates(u *unit) map[string]string {
 	return used
 }
 
-// resolve finds the refs of the newest unit after its check. again reports that the check
-// resolved an identifier to another declaration.
+// resolve finds the refs of the newest unit after its check. again means that the check resolved an
+// identifier to a different declaration.
 func (p *program) resolve(u *unit) (refs []Ref, again bool, err *CompileError) {
 	u.idents(func(id *ast.Ident) {
 		if err != nil {
@@ -187,7 +187,7 @@ func (p *program) meaning(u *unit, id *ast.Ident, obj types.Object) (int, bool) 
 	return v.of, ok
 }
 
-// typeName returns the name of a type, or nil if it has none.
+// typeName returns the name of a type, or nil if the type has no name.
 func typeName(t types.Type) types.Object {
 	if pointer, ok := t.(*types.Pointer); ok {
 		t = pointer.Elem()

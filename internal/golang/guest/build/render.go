@@ -15,14 +15,13 @@ import (
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
 )
 
-// runtimePath is the import path of the runtime in a program, and runtimeName
-// its name there.
+// runtimePath is the import path of the runtime in a program, and runtimeName is its name there.
 const (
 	runtimePath = Runtime
 	runtimeName = "rlm__"
 )
 
-// hostFile returns the file with the names that a session has without declaring them.
+// hostFile returns the file with the names that the host provides to a session.
 func (p *program) hostFile() string {
 	var b, set strings.Builder
 	fmt.Fprintf(&b, "package main\nimport %s %q\n", runtimeName, runtimePath)
@@ -102,7 +101,7 @@ func (p *program) render() (map[string]string, error) {
 	return files, nil
 }
 
-// unitFile returns the file of a unit for the compiler: variables and declarations, and a
+// unitFile returns the file of a unit for the compiler. It contains variables, declarations, and a
 // function with the statements.
 func (p *program) unitFile(u *unit, imports map[string]string) (string, error) {
 	vars, pointers := p.globals(u, imports)
@@ -150,7 +149,7 @@ func (p *program) unitFile(u *unit, imports map[string]string) (string, error) {
 	return b.String(), nil
 }
 
-// functions counts the functions with a prefix.
+// functions counts a unit's functions whose names begin with a prefix.
 func (p *program) functions(u *unit, prefix string) (n int) {
 	for _, d := range u.decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil &&
@@ -172,8 +171,8 @@ func (p *program) usedImports(u *unit) map[string]bool {
 	return used
 }
 
-// globals declares the variables of a unit, and lists them for FINAL_VAR. It imports packages
-// needed only by their types under generated names.
+// globals declares the variables of a unit, and lists them for FINAL_VAR. Packages that only the
+// types of the variables need are imported under generated names.
 func (p *program) globals(u *unit, imports map[string]string) (declarations, pointers string) {
 	var b, list strings.Builder
 	names := map[string]string{} // by import path
@@ -204,8 +203,8 @@ func (p *program) globals(u *unit, imports map[string]string) (declarations, poi
 	return b.String(), list.String()
 }
 
-// statements returns a unit's statements. Assignments replace declarations of variables, and
-// the trailing expression is shown.
+// statements returns a unit's statements. It replaces declarations of variables with assignments,
+// and shows the trailing expression.
 func (p *program) statements(u *unit) []ast.Stmt {
 	var stmts []ast.Stmt
 	for _, s := range u.stmts {
@@ -288,8 +287,8 @@ func own(name string, pos token.Pos) *ast.SelectorExpr {
 	}
 }
 
-// echoes reports whether the value of a trailing expression is shown. Calls that may return no
-// value or several, and calls made for their effect, are not shown.
+// echoes reports whether the value of a trailing expression is shown. It does not show calls that
+// may return several values or none, or calls that are made for their effect.
 func (p *program) echoes(e ast.Expr) bool {
 	value := p.info.Types[e]
 	if !value.IsValue() || value.Type == nil {
@@ -310,7 +309,7 @@ func (p *program) echoes(e ast.Expr) bool {
 	return p.function(call.Fun)
 }
 
-// function reports whether an expression is a declared function that is not a method.
+// function reports whether an expression is a declared function, and not a method.
 func (p *program) function(e ast.Expr) bool {
 	switch f := e.(type) {
 	case *ast.IndexExpr:

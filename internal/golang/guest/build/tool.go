@@ -18,8 +18,8 @@ import (
 
 // Tool is a go command.
 type Tool struct {
-	// Path is the path of the command. Cache is its working folder, which also caches compiled
-	// packages.
+	// Path is the path of the command. Cache is the command's working folder, which also caches
+	// compiled packages.
 	Path, Cache string
 }
 
@@ -49,9 +49,9 @@ func (t Tool) Command(ctx context.Context, dir string, args ...string) (string, 
 	return stdout.String(), nil
 }
 
-// Compile compiles packages with their imports. [Runtime] may be among them. It returns the file of
-// each package, empty for unsafe, and omits paths that are not packages. language is the language
-// version of the module, such as "go1.26".
+// Compile compiles packages, which may include [Runtime], with their imports. It returns the file
+// of each package, which is empty for unsafe, and omits paths that are not packages. language is
+// the language version of the module, such as "go1.26".
 func (t Tool) Compile(
 	ctx context.Context, language string, paths []string,
 ) (map[string]string, error) {

@@ -31,14 +31,14 @@ type imported struct {
 
 // def is a name that the snippet declares at its top level.
 type def struct {
-	sequential bool      // it exists only after its statement
+	sequential bool      // the name exists only after its statement
 	end        token.Pos // of that statement
 }
 
-// region is the position in the file set of a part of the snippet.
+// region is the position of a part of the snippet in the file set.
 type region struct {
 	file *token.File
-	head int // bytes before the snippet's own text
+	head int // bytes before the snippet's own source
 }
 
 // CompileError describes the mistakes in a snippet.
@@ -64,9 +64,9 @@ func (u *unit) file() string { return fmt.Sprintf("snippet_%d.go", u.n) }
 // maxSource bounds a snippet, in bytes.
 const maxSource = 1 << 20
 
-// parseUnit parses a snippet: a file of package main, or imports, declarations
-// and statements in any order. A function body cannot contain functions and imports, so the
-// snippet is parsed twice, each time with the other part blanked out.
+// parseUnit parses a snippet, which is a file of package main, or imports, declarations and
+// statements in any order. A function body cannot contain functions and imports, so the snippet is
+// parsed twice, each time with the other part blanked out.
 func parseUnit(set *token.FileSet, n int, source string) (*unit, *CompileError) {
 	u := &unit{n: n, defs: map[string]def{}}
 	if len(source) > maxSource {
@@ -112,8 +112,8 @@ func parseUnit(set *token.FileSet, n int, source string) (*unit, *CompileError) 
 	return u, err
 }
 
-// split divides a text into its imports and functions, and its statements. Both results have the
-// length and the lines of the text. whole reports a complete file.
+// split divides source code into its imports and functions, and its statements. Both results have
+// the length and the lines of the source. whole means that the source is a complete file.
 func split(source string) (declarations, statements string, whole bool) {
 	d, s := []byte(source), []byte(source)
 	var begun, depth int
@@ -160,8 +160,8 @@ func split(source string) (declarations, statements string, whole bool) {
 	}
 }
 
-// isDeclaration recognises imports, functions and methods by their first tokens. A function
-// literal has no name.
+// isDeclaration recognises imports, functions and methods by their first tokens. A function literal
+// is not a declaration, because it has no name.
 func isDeclaration(t []token.Token) bool {
 	switch {
 	case len(t) == 0:
@@ -228,7 +228,7 @@ func (u *unit) sort(set *token.FileSet) *CompileError {
 	return u.reserved(set)
 }
 
-// suffix marks the names of older declarations: see versions.unique.
+// suffix matches the suffix in the names of older declarations; see versions.unique.
 var suffix = regexp.MustCompile(`__[0-9]+(_[0-9]+)?\b`)
 
 // base returns the snippet's own name for a name in the program.
@@ -248,7 +248,7 @@ func (u *unit) reserved(set *token.FileSet) (err *CompileError) {
 	return err
 }
 
-// declare records the names of a declaration. In a complete file the order of variables does not
+// declare records the names of a declaration. In a complete file, the order of variables does not
 // matter.
 func (u *unit) declare(spec ast.Spec) {
 	switch spec := spec.(type) {
@@ -263,8 +263,8 @@ func (u *unit) declare(spec ast.Spec) {
 	}
 }
 
-// define records the names declared by :=. A name that the snippet has declared already is only
-// assigned.
+// define records the names declared by :=. If the snippet has already declared a name, := only
+// assigns to it.
 func (u *unit) define(set *token.FileSet, s ast.Stmt) *CompileError {
 	a, ok := s.(*ast.AssignStmt)
 	if !ok || a.Tok != token.DEFINE {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// pipes are a program's two outputs. They preserve output even if the program dies at once.
+// pipes are a program's two outputs. They preserve output even if the program dies immediately.
 type pipes struct {
 	files   [2]*os.File
 	reading sync.WaitGroup
@@ -21,15 +21,15 @@ type pipes struct {
 	buf      [64 << 10]byte
 }
 
-// newPipes creates the pipes, and sends the program its ends over the connection, with one byte. It
-// passes the program's output to sink: parts of stream 0, standard output, or 1, standard error,
-// which are valid until sink returns.
+// newPipes creates the pipes, and sends the program's ends to it over the connection, with one
+// byte. It passes the program's output to sink, in parts of stream 0 (standard output) or 1
+// (standard error), which are valid until sink returns.
 func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, error) {
 	p := &pipes{sink: sink}
 	var theirs []int
 	defer func() {
 		for _, fd := range theirs {
-			_ = syscall.Close(fd) // sent, or useless
+			_ = syscall.Close(fd) // the descriptor has been sent, or is useless
 		}
 	}()
 
@@ -37,7 +37,8 @@ func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, e
 		var ends [2]int
 		err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC)
 		if err == nil {
-			// Only this end is non-blocking: the program's runtime does not wait for its outputs.
+			// Only this end is non-blocking, because the program's runtime cannot wait for
+			// non-blocking outputs.
 			err = syscall.SetNonblock(ends[0], true)
 			p.files[i], p.fds[i] = os.NewFile(uintptr(ends[0]), "output"), ends[0]
 			theirs = append(theirs, ends[1])
@@ -101,8 +102,8 @@ func (p *pipes) drain() {
 	}
 }
 
-// pump passes on a part of a pipe's content. It reports whether the pipe may hold more, and
-// whether it has ended.
+// pump passes on a part of a pipe's content. It reports whether the pipe may contain more, and
+// whether the stream has ended.
 func (p *pipes) pump(i int) (more, ended bool) {
 	if p.isClosed {
 		return false, true

@@ -2,12 +2,12 @@
 // forwards frames in both directions. It also reports the program's output, its use of resources,
 // and its end.
 //
-// It runs inside the wall: as the first process of a container, or in a jail. The program cannot
-// send frames in the relay's name. It can attack the relay, a process of the same user, but that
-// harms only its own session.
+// The relay runs inside the wall, as the first process of a container or in a jail. The program
+// cannot send frames in the relay's name. It can attack the relay, which is a process of the same
+// user, but this harms only the program's own session.
 //
-// It is compiled into container images, so it imports only the standard library and packages that
-// are also compiled into them.
+// The package is compiled into container images, so it imports only the standard library and
+// packages that are also compiled into the images.
 package relay
 
 import (
@@ -33,7 +33,7 @@ const (
 	KindBroke = 'P'
 )
 
-// isReserved reports whether the program may not send frames of a kind.
+// isReserved reports whether the program must not send frames of a kind.
 func isReserved(kind byte) bool {
 	switch kind {
 	case KindStdout, KindStderr, KindUsage, KindExit, KindBroke:
@@ -55,7 +55,7 @@ type Usage struct {
 
 // Exit describes the end of the program.
 type Exit struct {
-	// Code is its exit code, or -1 if a signal ended it. Signal is that signal, or 0.
+	// Code is the exit code, or -1 if a signal ended the program. Signal is that signal, or 0.
 	Code   int `json:"code"`
 	Signal int `json:"signal"`
 }

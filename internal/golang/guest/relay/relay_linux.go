@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
-// lingering bounds how long the relay keeps reading the connection of a program that has ended, in
-// case one of its children keeps the connection open.
+// lingering bounds how long the relay keeps reading the connection of a program that has ended,
+// because one of its children may keep the connection open.
 const lingering = 100 * time.Millisecond
 
 // relay is a program with the connection to its host.
@@ -30,10 +30,10 @@ type relay struct {
 	last Usage // the last report sent
 }
 
-// Run waits for the host's order, runs the program at Path and relays its frames. After the
-// program's end, it waits until the host closes the connection. It reaps all processes below
-// it. It adds env, each NAME=VALUE, to the program's environment. It returns an error if the
-// host violates the protocol or the program cannot start.
+// Run waits for the host's order, runs the program at Path, and relays its frames. After the
+// program's end, it waits until the host closes the connection. It reaps all processes below its
+// own. It adds env, each NAME=VALUE, to the program's environment. It returns an error if the host
+// violates the protocol or the program cannot start.
 func Run(conn io.ReadWriter, env []string) error {
 	return serve(conn, command{Path, workFolder, append(environment, env...)})
 }
@@ -64,7 +64,7 @@ func serve(conn io.ReadWriter, program command) error {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_, _ = io.Copy(r.program, conn) // a program that no longer reads is found dead elsewhere
+		_, _ = io.Copy(r.program, conn) // other code notices the end of a program that no longer reads
 		_, _ = io.Copy(io.Discard, conn)
 	}()
 
@@ -79,7 +79,7 @@ func serve(conn io.ReadWriter, program command) error {
 	for {
 		select {
 		case exit := <-ended:
-			_ = r.program.SetReadDeadline(time.Now().Add(lingering)) // the connection is open
+			_ = r.program.SetReadDeadline(time.Now().Add(lingering)) // the connection is still open
 			<-forwarded
 			r.pipes.drain()
 			r.usage(true)
@@ -94,8 +94,8 @@ func serve(conn io.ReadWriter, program command) error {
 	}
 }
 
-// start starts the program with one end of a socket and its pipes. The channel receives its
-// end.
+// start starts the program with one end of a socket and its pipes. The channel receives the
+// program's exit.
 func (r *relay) start(program command) (<-chan Exit, error) {
 	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *relay) start(program command) (<-chan Exit, error) {
 		return nil, err
 	}
 
-	r.program, _ = conn.(*net.UnixConn) // the socket is of that family
+	r.program, _ = conn.(*net.UnixConn) // the socket is a Unix socket
 	if r.pipes, err = newPipes(r.program, r.output); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -158,7 +158,7 @@ func reap(program int, ended chan<- Exit) {
 	}
 }
 
-// forward forwards the program's frames until its connection ends.
+// forward forwards the program's frames until the program's connection ends.
 func (r *relay) forward() {
 	in := frame.NewReader(r.program, wire.MaxGoRequest)
 	for {
@@ -184,7 +184,7 @@ func (r *relay) close() {
 	r.pipes.close()
 }
 
-// output sends a part of an output.
+// output sends a part of an output stream.
 func (r *relay) output(stream int, text []byte) {
 	r.frame([]byte{KindStdout, KindStderr}[stream], text)
 }
@@ -198,7 +198,7 @@ func (r *relay) send(kind byte, message any) {
 	r.frame(kind, body)
 }
 
-// frame sends one frame. It ignores errors: if the host is gone, reading reports it.
+// frame sends one frame. It ignores errors, because reading reports that the host has disconnected.
 func (r *relay) frame(kind byte, body []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

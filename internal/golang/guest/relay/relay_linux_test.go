@@ -70,7 +70,7 @@ func main() {
 	_, n, _, _, _ := syscall.Recvmsg(3, make([]byte, 1), rights, 0)
 	messages, _ := syscall.ParseSocketControlMessage(rights[:n])
 	fds, _ = syscall.ParseUnixRights(&messages[0])
-	map[string]func(){` // then the guests, by name
+	map[string]func(){` // then come the guests, by name
 
 // guestFolder returns a folder with a program for each guest.
 func guestFolder(t *testing.T) string {
@@ -119,7 +119,7 @@ func start(t *testing.T, program, guest string) *host {
 		if err := <-h.ended; err != nil {
 			t.Error(err)
 		}
-		_ = theirs.Close() // no longer of use
+		_ = theirs.Close() // no longer needed
 	})
 	return h
 }
@@ -134,8 +134,8 @@ func (h *host) send(t *testing.T, kind byte, body string) {
 	}
 }
 
-// until reads frames up to one of kind last, and returns their description, leaving out the
-// resources used.
+// until reads frames up to one of kind last, and returns their description, without the used
+// resources.
 func (h *host) until(t *testing.T, last byte) string {
 	t.Helper()
 	var said bytes.Buffer

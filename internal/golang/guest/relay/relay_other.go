@@ -7,5 +7,5 @@ import (
 	"io"
 )
 
-// Run returns [errors.ErrUnsupported]: this system has no walls.
+// Run returns [errors.ErrUnsupported], because this system has no walls.
 func Run(io.ReadWriter, []string) error { return errors.ErrUnsupported }

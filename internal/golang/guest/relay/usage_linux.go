@@ -15,7 +15,7 @@ const usageEvery = 20 * time.Millisecond
 // tick is the kernel's unit of processor time, on all systems supported by package syscall.
 const tick = 10 * time.Millisecond
 
-// usage sends the used resources: always, or only if they have grown.
+// usage sends the used resources, either always or only if they have grown.
 func (r *relay) usage(always bool) {
 	now := Usage{CPUNanos: computed(), PeakMemory: peak(r.pid)}
 	r.mu.Lock()
@@ -32,8 +32,8 @@ func (r *relay) usage(always bool) {
 }
 
 // computed returns the processor time of all processes behind the wall except this one, including
-// processes that have ended and been reaped. It returns 0, for unknown, if the wall has no process
-// namespace: /proc then shows foreign processes.
+// processes that have ended and been reaped. It returns 0 for an unknown time if the wall has no
+// process namespace, because /proc then also lists foreign processes.
 func computed() int64 {
 	if os.Getpid() != 1 && os.Getppid() != 1 {
 		return 0
@@ -53,7 +53,7 @@ func computed() int64 {
 		}
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 
 		own, waited := times(text)

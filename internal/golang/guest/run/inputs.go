@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Session describes a session to its program before the first snippet.
-// It is the source of the order that configures the program.
+// Session describes a session to its program before the first snippet. Its JSON is the source of
+// the order that configures the program.
 type Session struct {
 	// Memory is the snippets' limit, in bytes. Seed seeds package math/rand.
 	Memory int64 `json:"memory"`
@@ -30,7 +30,7 @@ type Input struct {
 	Length int64
 }
 
-// mostWhole is the size up to which a text is passed as a string, in bytes.
+// mostWhole is the maximum size, in bytes, of a text that is passed as a string.
 const mostWhole = 64 << 10
 
 // KindOf returns the kind of a text input, given its size in bytes and the number of bytes that are
@@ -78,7 +78,7 @@ func (l *Link) Setup() (Setup, error) {
 	return s, nil
 }
 
-// Value returns input number n, which must not be a text.
+// Value returns input number n, which must not be text.
 func (l *Link) Value(n int) (any, error) {
 	raw, err := l.Ask("j" + strconv.Itoa(n))
 	if err != nil {

@@ -14,14 +14,15 @@ import (
 // workFolder is the working folder and home of every program.
 const workFolder = "/sandbox"
 
-// mostNamed bounds the files that a note names, mostSeen those that the search for them looks at.
+// mostNamed bounds the files that a note names, and mostSeen bounds the files that the search
+// examines.
 const (
 	mostNamed = 3
 	mostSeen  = 1000
 )
 
 // noteFiles names the files that a snippet left in the working folder, which is lost with the
-// sandbox. Each is named once. Temporary files are elsewhere.
+// sandbox. It names each file once. Temporary files are in a different folder.
 func (p *program) noteFiles() {
 	left := map[string]bool{}
 	var added []string

@@ -1,6 +1,6 @@
-// Package run is the guest's half of a Go session: the names that snippets can use, their
-// requests to the host, and, in program.go, the runtime of a program compiled from a session's
-// snippets. Package session is the host's half.
+// Package run is the guest's half of a Go session. It contains the names that snippets can use,
+// their requests to the host, and, in program.go, the runtime of a program compiled from a
+// session's snippets. Package session is the host's half.
 //
 // A go command compiles this package into every program, so it imports only the standard library of
 // Go 1.22, and packages that do the same.
@@ -95,8 +95,8 @@ type Exception struct {
 // Raise reports the exception that ends the snippet.
 func (l *Link) Raise(e Exception) error { return l.tellJSON("e", e) }
 
-// Final sends the session's answer: a value, and the variable's name if it has one. A value of a
-// type that JSON cannot encode is sent as text. NaN and infinity are errors.
+// Final sends the session's answer, which is a value, with the variable's name if there is one. A
+// value of a type that JSON cannot encode is sent as a string. NaN and infinity are errors.
 func (l *Link) Final(v any, name string) error {
 	value, err := encode(v)
 	var unsupported *json.UnsupportedValueError
@@ -172,8 +172,8 @@ func (l *Link) Query(prompt string) (string, error) {
 	return text, err
 }
 
-// QueryBatched calls llm_query for all prompts at once. The answers have the order of the prompts.
-// The error is the first that occurred.
+// QueryBatched calls llm_query for all prompts concurrently. The answers are in the order of the
+// prompts. The error is the first that occurred.
 func (l *Link) QueryBatched(prompts []string) ([]string, error) {
 	answers, failures := make([]string, len(prompts)), make([]error, len(prompts))
 	var all sync.WaitGroup

@@ -11,8 +11,7 @@ import (
 // CompileError is the exception type of a snippet that does not compile.
 const CompileError = "CompileError"
 
-// lowerContext matches Python's name for an input. Go cannot use that name, because it is a
-// package's.
+// lowerContext matches Python's name for an input. In Go, that is the name of a package.
 var lowerContext = regexp.MustCompile(`undefined: context(_\d+)?\b`)
 
 // textMethod matches the use of a method of [Text] on a short input, which is a string, in the
@@ -32,7 +31,7 @@ var standard = strings.Fields(`bufio bytes cmp compress/gzip container/heap cont
 	reflect regexp runtime slices sort strconv strings sync sync/atomic text/tabwriter text/template
 	time unicode unicode/utf16 unicode/utf8 unsafe`)
 
-// findMissingImports returns a hint that lists the packages with undefined names.
+// findMissingImports returns a hint that lists packages whose names are undefined in the snippet.
 func findMissingImports(text string) string {
 	var hints []string
 	for _, match := range undefined.FindAllStringSubmatch(text, -1) {
@@ -48,7 +47,7 @@ func findMissingImports(text string) string {
 }
 
 // ExplainMistake returns the exception of a snippet that does not compile. It adds a hint if the
-// snippet lacks an import, or used Python's name of an input, or a method that only a long input
+// snippet lacks an import, uses Python's name of an input, or calls a method that only a long input
 // has.
 func ExplainMistake(kind, message, trace string) Exception {
 	hint := ""

@@ -8,9 +8,9 @@ import (
 	"reflect"
 )
 
-// The builder inserts the names below into programs.
+// The builder inserts calls of the functions below into programs.
 
-// Vars registers variables for FinishVar: pointers by name.
+// Vars registers variables for FinishVar, as pointers by name.
 func Vars(vars map[string]any) {
 	self.mu.Lock()
 	defer self.mu.Unlock()
@@ -28,7 +28,7 @@ func InputText(n int) string {
 // InputLazy returns an input that stays on the host.
 func InputLazy(n int) *Text { return self.link.Text(n, self.setup.Inputs[n].Length) }
 
-// InputValue returns an input that is not a text.
+// InputValue returns an input that is not text.
 func InputValue(n int) any {
 	v, err := self.link.Value(n)
 	if err != nil {
@@ -45,7 +45,7 @@ func CallHost(function string, args ...any) (any, error) {
 // Query calls the host's llm_query.
 func Query(prompt string) (string, error) { return self.link.Query(prompt) }
 
-// QueryBatched calls llm_query for all prompts at once.
+// QueryBatched calls llm_query for all prompts concurrently.
 func QueryBatched(prompts []string) ([]string, error) { return self.link.QueryBatched(prompts) }
 
 // Finish sends the session's answer.

@@ -26,7 +26,7 @@ const maxStack = 128 << 20
 type program struct {
 	conn      *os.File
 	setup     Setup
-	streams   [2]int // descriptors of the outputs, in case a snippet closes its own
+	streams   [2]int // descriptors of the outputs, because a snippet may close its own
 	snippets  []func()
 	configure func()
 	ended     chan ending     // of the current snippet
@@ -35,7 +35,7 @@ type program struct {
 	link Link
 
 	mu   sync.Mutex     // guards the fields below
-	out  *frame.Writer  // to conn
+	out  *frame.Writer  // writes to conn
 	vars map[string]any // pointers
 }
 
@@ -50,8 +50,8 @@ var self = &program{vars: map[string]any{}, ended: make(chan ending, 1)}
 // connection is the descriptor that the relay passes to its program.
 const connection = 3
 
-// Main runs the snippets of a program on the host's orders. Before the first one, it fetches
-// the session's setup and calls configure. It returns when the host is gone.
+// Main runs the snippets of a program on the host's orders. Before the first one, it fetches the
+// session's setup and calls configure. It returns when the host has disconnected.
 func Main(configure func(), snippets ...func()) {
 	debug.SetMaxStack(maxStack)
 	p := self
@@ -133,13 +133,13 @@ func (p *program) prepare(source string) {
 		die("cannot parse the host's message: " + err.Error())
 	}
 
-	debug.SetMemoryLimit(s.Memory) // collect more often near the limit rather than die at it
+	debug.SetMemoryLimit(s.Memory) // collect more often near the limit, to avoid exceeding it
 	//nolint:staticcheck // a replay must draw the same numbers
 	rand.Seed(s.Seed)
 	p.configure()
 }
 
-// receiveStreams receives the outputs, pipes of the relay, over the connection.
+// receiveStreams receives the outputs, which are pipes of the relay, over the connection.
 func receiveStreams() [2]int {
 	var first [1]byte
 	rights := make([]byte, syscall.CmsgSpace(2*4))
@@ -173,7 +173,7 @@ func (p *program) reopenStreams() {
 	}
 }
 
-// end reports the end of the snippet, once.
+// end reports the end of the snippet, but only once.
 func (p *program) end(end ending) {
 	select {
 	case p.ended <- end:
@@ -192,11 +192,11 @@ func Exit(code int) {
 	select {}
 }
 
-// suffix matches the suffix that the compiler adds to the snippet's names.
+// suffix matches the suffix that the compiler adds to names of snippets.
 var suffix = regexp.MustCompile(`__[0-9]+(_[0-9]+)?\b`)
 
-// describePanic describes a panic by the lines of the snippets. It must be called while the
-// panicking frames still exist.
+// describePanic describes a panic, with the lines of snippets in its stack. It must be called while
+// the panicking frames still exist.
 func describePanic(value any) *Exception {
 	e := &Exception{Type: "panic"}
 	switch v := value.(type) {
@@ -228,8 +228,8 @@ func describePanic(value any) *Exception {
 	return e
 }
 
-// send sends one frame. It ends the program if the host is gone, and returns an error for a
-// frame that is too large.
+// send sends one frame. It ends the program if the host has disconnected, and returns an error for
+// a frame that is too large.
 func (p *program) send(kind byte, payload []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 // Text returns the text of input number n, which has length characters.
 func (l *Link) Text(n int, length int64) *Text { return &Text{link: l, input: n, length: length} }
 
-// Text is a context that stays on the host. Offsets count characters. Its methods panic if the host
-// cannot answer.
+// Text is a context that stays on the host. Offsets are in characters. Its methods panic if the
+// host cannot answer.
 type Text struct {
 	link   *Link
 	input  int
@@ -44,7 +44,7 @@ func (t *Text) String() string { return fmt.Sprintf("a text of %d characters", t
 // Len returns the number of characters.
 func (t *Text) Len() int { return int(t.length) }
 
-// Slice returns the characters [a, b), clipped to the text.
+// Slice returns the characters [a, b), clipped to the length of the text.
 func (t *Text) Slice(a, b int) string {
 	from, to := t.clamp(a), t.clamp(b)
 	if from >= to {

@@ -22,7 +22,7 @@ import (
 )
 
 // A blob is a file with compressed content, named after the SHA-256 of the content. It is on the
-// disk before the entry that names it.
+// disk before any entry that refers to it.
 const blobFolder = "blobs"
 
 var validDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
@@ -35,7 +35,7 @@ var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
 })
 
-// writeBlob writes a content to its blob, once.
+// writeBlob writes content to its blob, unless the blob exists.
 func (f *Store) writeBlob(content []byte) (digest string, err error) {
 	if f.readOnly {
 		return "", store.ErrReadOnly
@@ -87,8 +87,8 @@ func (f *Store) writeFile(path string, data []byte) (err error) {
 	return syncFolder(dir)
 }
 
-// makeFolder creates a folder and makes its name durable. Another process may have created it just
-// now, so each process flushes it once.
+// makeFolder creates a folder and makes its name durable. Another process may have just created it,
+// so each process flushes it once.
 func (f *Store) makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -169,7 +169,7 @@ func readBlob(path string) ([]byte, error) {
 	return content.Bytes(), err
 }
 
-// leftOver is the age from which no process can still be writing a file.
+// leftOver is the age from which a file is assumed to have no writer.
 const leftOver = 24 * time.Hour
 
 // Collect implements [store.Store].
@@ -189,8 +189,8 @@ func (f *Store) Collect(ctx context.Context) (collected store.Collected, err err
 	return collected, err
 }
 
-// deleteUnreferenced deletes those of the given blobs that no entry refers to. Blobs left over
-// after an error are for Collect. No change runs during the call.
+// deleteUnreferenced deletes those of the given blobs to which no entry refers. After an error,
+// Collect deletes the remaining ones. No change runs during the call.
 func (f *Store) deleteUnreferenced(c *conn, digests []string) {
 	for _, digest := range digests {
 		used, err := readDigests(c, "SELECT digest FROM entries WHERE digest = ? AND digest <> '' LIMIT 1", digest)

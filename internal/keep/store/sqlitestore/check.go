@@ -33,8 +33,9 @@ func IsStore(dir string) bool {
 }
 
 // Check checks the whole store in a folder. With a quarantine, it also repairs: it salvages the
-// rows of a damaged database, and removes from their logs the entries that are damaged or whose
-// contents are. A run then continues from an earlier turn, and a session has no variables.
+// rows of a damaged database, and removes the entries that are damaged or have damaged contents
+// from their logs. Afterwards, a run continues from an earlier turn, and a session has no
+// variables.
 //
 // While other processes are using the store, its log cannot be compared, and nothing can be
 // repaired: the error is a [*dbfile.BusyError].
@@ -68,8 +69,8 @@ func (c *check) run() error {
 	}
 	defer func() { _ = hold.Close() }()
 
-	// After the lock: another process may just have added entries whose contents did not exist
-	// during the check.
+	// This follows the lock, because another process may have added entries whose contents did not
+	// exist before.
 	if err := c.lookAtBlobs(); err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (c *check) run() error {
 }
 
 // checkFile looks for damage in the file of the database, which no other process is using, and
-// reports whether its rows can then be read.
+// reports whether its rows can be read afterwards.
 func (c *check) checkFile(path string) (isReadable bool, err error) {
 	if !dbfile.IsThere(path) {
 		if err := CheckMissing(c.dir); err == nil {
@@ -134,7 +135,7 @@ func createEmpty(path string) error {
 	return errors.Join(migrate(c), c.close())
 }
 
-// The record of a log of which only the entries survive.
+// These statements restore the record of a log of which only the entries survive.
 const (
 	adoptLog = `INSERT INTO logs (id, kind, name, title, spec, parent, parent_turn, created, updated, status, turn,
 		reason) SELECT ?1, ?2, ?3, '', x'', '', 0, ?4, ?4, 'interrupted', max(turn), 'its record was damaged'
@@ -144,7 +145,8 @@ const (
 		FROM entries WHERE log = ?1) WHERE id = ?1`
 )
 
-// adopt creates logs for entries whose log is lost, under the original name if an index has it.
+// adopt creates logs for entries whose log is lost, under the original name if an index contains
+// it.
 func (c *check) adopt(path string, found *dbfile.Findings) error {
 	names := map[int64]store.ID{}
 	for _, row := range found.Lost {
@@ -186,7 +188,7 @@ func readNumbers(c *conn, sql string) (all []int64, err error) {
 	return all, err
 }
 
-// lookAtBlobs compares all contents with their names.
+// lookAtBlobs checks that all contents match their names.
 func (c *check) lookAtBlobs() error {
 	c.blobs = map[string]string{}
 	root := filepath.Join(c.dir, blobFolder)
@@ -221,7 +223,7 @@ func (c *check) lookAtBlobs() error {
 	return err
 }
 
-// isThere reports whether a content exists now.
+// isThere reports whether the content with a digest exists now.
 func (c *check) isThere(digest string) bool {
 	if !validDigest.MatchString(digest) {
 		return false
@@ -230,7 +232,7 @@ func (c *check) isThere(digest string) bool {
 	return err == nil
 }
 
-// errNotWritten reports a content that does not match its name.
+// errNotWritten reports content that does not match its name.
 var errNotWritten = errors.New("is not what was written")
 
 // checkBlob compares the content of a file with its digest.
@@ -278,7 +280,7 @@ func (c *check) reportBlobs() error {
 	return nil
 }
 
-// badEntry is a damaged entry, or an entry with a damaged content.
+// badEntry is a damaged entry, or an entry with damaged content.
 type badEntry struct {
 	Log     store.ID `json:"log"`
 	Seq     int64    `json:"seq"`
@@ -342,7 +344,7 @@ func (c *check) checkRows(path string) error {
 	return c.takeOut(path, bad)
 }
 
-// takeOut reports entries, and removes them from their logs.
+// takeOut reports bad entries, and removes them from their logs.
 func (c *check) takeOut(path string, bad []badEntry) error {
 	for i := range bad {
 		e := &bad[i]

@@ -16,6 +16,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/damage"
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 // fillMore creates a store with some runs and sessions. It calls copied while the store is open.
@@ -59,8 +60,8 @@ func fillMore(t *testing.T, copied func(dir string)) (dir string) {
 	return dir
 }
 
-// contentOf returns the whole content of a store, by name, and the names of what it refuses as
-// damaged.
+// contentOf returns the whole content of a store, by name, and the names of everything that the
+// store refuses as damaged.
 func contentOf(t *testing.T, dir string) (has map[string]string, refused []string, err error) {
 	t.Helper()
 	f, err := Open(dir)
@@ -141,8 +142,9 @@ func filesOf(t *testing.T, dir string) (all []string) {
 }
 
 // TestDamageOfAStoreIsFoundAndRepaired damages a file of a store. Before the repair, nothing that
-// is read is wrong. After it, everything missing has been reported.
+// is read may be wrong. After the repair, everything missing must have been reported.
 func TestDamageOfAStoreIsFoundAndRepaired(t *testing.T) {
+	skip.UnderRace(t)
 	killed := t.TempDir()
 	closed := fillMore(t, func(dir string) {
 		if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
@@ -276,7 +278,8 @@ func hasSums(t *testing.T, path string) bool {
 	return data[20] == 8
 }
 
-// TestAStoreWithoutItsDatabaseIsRefused: with a new database, the store would look empty.
+// TestAStoreWithoutItsDatabaseIsRefused checks that a lost database is not replaced with a new one,
+// because the store would look empty.
 func TestAStoreWithoutItsDatabaseIsRefused(t *testing.T) {
 	dir, _ := fill(t)
 	if err := os.Remove(filepath.Join(dir, DatabaseName)); err != nil {
@@ -296,8 +299,8 @@ func TestAStoreWithoutItsDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-// TestARepairIsRefusedWhileTheStoreIsInUse: while a process uses the store, a repair is refused at
-// once. A check without a repair is allowed.
+// TestARepairIsRefusedWhileTheStoreIsInUse checks that a repair is refused immediately while a
+// process uses the store, but a check without a repair is allowed.
 func TestARepairIsRefusedWhileTheStoreIsInUse(t *testing.T) {
 	dir, _ := fill(t)
 	openTest(t, dir)

@@ -43,7 +43,7 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.Close())...)
 }
 
-// do runs a statement without rows.
+// do runs a statement that returns no rows.
 func (c *conn) do(sql string, args ...any) error {
 	return c.query(sql, args, func(*sqlite3.Stmt) error { return nil })
 }
@@ -91,7 +91,7 @@ func bind(stmt *sqlite3.Stmt, i int, arg any) error {
 	return fmt.Errorf("cannot store a %T", arg)
 }
 
-// within runs work in a transaction, which is the only writer from its beginning.
+// within runs work in a transaction, which holds the write lock from its beginning.
 func (c *conn) within(work func() error) error {
 	if err := c.do("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *conn) within(work func() error) error {
 	return err
 }
 
-// explain makes the error of a database or a file understandable.
+// explain converts the error of a database or a file to an understandable one.
 func explain(err error) error {
 	switch {
 	case err == nil:

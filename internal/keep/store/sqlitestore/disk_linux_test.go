@@ -22,7 +22,7 @@ func noise(n int) []byte {
 	return data
 }
 
-// TestADiskThatIsReallyFullLosesNothing fills a disk with contents, and with entries.
+// TestADiskThatIsReallyFullLosesNothing fills a disk with contents or with entries.
 func TestADiskThatIsReallyFullLosesNothing(t *testing.T) {
 	for what, large := range map[string]store.Entry{
 		"a content": {Turn: 2, Kind: "commit", Blob: noise(8 << 20)},
@@ -87,7 +87,8 @@ func expectEntries(t *testing.T, f *Store, id store.ID, want ...store.Entry) {
 	}
 }
 
-// TestADiskThatCannotBeWrittenCanBeRead also reads what a killed process left behind.
+// TestADiskThatCannotBeWrittenCanBeRead checks that a store on a read-only disk can be read, even
+// if a killed process left it behind.
 func TestADiskThatCannotBeWrittenCanBeRead(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed=%t", killed), func(t *testing.T) {

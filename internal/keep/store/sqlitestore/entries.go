@@ -72,7 +72,7 @@ func (f *Store) Note(lease store.Lease, entry store.Entry) {
 	_ = f.send(context.Background(), write{do: do}) // after Close there is no next Append
 }
 
-// setAside checks an entry, and writes its blob to a file.
+// setAside checks an entry, and writes its large content to a blob.
 func (f *Store) setAside(e *store.Entry) error {
 	err := e.Check()
 	if err == nil && e.Digest != "" && !validDigest.MatchString(e.Digest) {
@@ -118,8 +118,8 @@ func (f *Store) append(c *conn, lease store.Lease, entries []store.Entry) error 
 		now().UnixNano(), sum.Calls, sum.InputTokens, sum.OutputTokens, sum.USD, sum.Unpriced, sum.ToolCalls, log)
 }
 
-// sumEntry computes a checksum against accidental damage of an entry. The database has checksums
-// only for its unfinished writes.
+// sumEntry computes a checksum that detects accidental damage to an entry. SQLite itself has
+// checksums only for its unfinished writes.
 func sumEntry(e *store.Entry) uint32 {
 	text := fmt.Appendf(nil, "%d %q %q %q ", e.Turn, e.Kind, e.Key, e.Digest)
 	return crc32.Update(crc32.Checksum(text, castagnoli), castagnoli, e.Data)

@@ -148,7 +148,7 @@ func (f *Store) Release(lease store.Lease) error {
 	return lock.Close()
 }
 
-// checkLease returns the number of the log if the lease is the newest.
+// checkLease returns the number of the log if the lease is the newest one.
 func checkLease(c *conn, l store.Lease) (log int64, err error) {
 	var epoch int64
 	err = c.query("SELECT id, epoch FROM logs WHERE kind = ? AND name = ?",

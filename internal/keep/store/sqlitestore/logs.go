@@ -198,7 +198,7 @@ func (f *Store) Remove(ctx context.Context, lease store.Lease) error {
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(f.lockPath(lease.ID)) // an empty file; the epoch stops a process that has it open
+	_ = os.Remove(f.lockPath(lease.ID)) // an empty file; the epoch stops a process that opened it
 	return f.Release(lease)
 }
 

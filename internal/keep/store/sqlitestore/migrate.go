@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// migrations upgrade a database of version n to version n+1. Never change one that was released:
+// migrations upgrade a database of version n to version n+1. Never change a released migration:
 // existing stores depend on it.
 var migrations = []string{`
 CREATE TABLE logs (

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// TestAReaderStopsNoWriter: a reader is in the middle of a log while the log's owner changes the
-// log, ends and starts again.
+// TestAReaderStopsNoWriter checks that the owner of a log can change the log, end and start again
+// while a reader is in the middle of the log.
 func TestAReaderStopsNoWriter(t *testing.T) {
 	dir := t.TempDir()
 	id := runA

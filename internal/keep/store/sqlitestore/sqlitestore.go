@@ -39,7 +39,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// now is the clock. Its times are for display: no decision depends on it.
+// now returns the current time. Times are for display: no decision depends on them.
 var now = time.Now
 
 // DatabaseName is the name of the database in the folder of a store.
@@ -111,8 +111,8 @@ func open(dir string) (_ *Store, err error) {
 	return f, nil
 }
 
-// CheckMissing refuses a folder whose database is lost: a new one would be empty. The error is
-// [store.ErrDamaged].
+// CheckMissing refuses a folder whose database is lost, because a new one would be empty. The error
+// is [store.ErrDamaged].
 func CheckMissing(dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, DatabaseName)); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -231,7 +231,8 @@ func (f *Store) removeCopy() error {
 	return os.RemoveAll(f.copied)
 }
 
-// checkDatabase refuses anything but a file: SQLite would wait for the other end of a pipe.
+// checkDatabase refuses anything except a regular file: SQLite would wait for the other end of a
+// pipe.
 func checkDatabase(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -249,7 +250,7 @@ func isWritable(dir string) bool {
 	return errors.Join(probe.Close(), os.Remove(probe.Name())) == nil
 }
 
-// connectWriter opens the writing connection. A transaction is on the disk when it ends.
+// connectWriter opens the connection for writing. A transaction is on the disk when it ends.
 func connectWriter(path string) (*conn, error) {
 	c, err := connect(dbfile.Address(path))
 	if err != nil {
@@ -297,7 +298,7 @@ func (f *Store) Close() error {
 	return nil
 }
 
-// read runs work on the reading connection.
+// read runs work on the connection for reading.
 func (f *Store) read(work func(*conn) error) error {
 	f.reading.Lock()
 	defer f.reading.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Logs of the tests.
+// The tests use these logs.
 var (
 	runA = store.ID{Kind: store.Run, Name: "a"}
 	runB = store.ID{Kind: store.Run, Name: "b"}
@@ -183,8 +183,8 @@ func flip(t *testing.T, path string) {
 	}
 }
 
-// TestATornWriteLosesNothingBeforeIt: a machine lost its power and kept only a part of the last
-// write.
+// TestATornWriteLosesNothingBeforeIt simulates a machine that lost power and kept only a part of
+// the last write.
 func TestATornWriteLosesNothingBeforeIt(t *testing.T) {
 	dir, _ := fill(t)
 	f := openTest(t, dir)
@@ -198,7 +198,7 @@ func TestATornWriteLosesNothingBeforeIt(t *testing.T) {
 		}
 	}
 
-	// The current files, with the last bytes missing.
+	// The folder torn contains the current files, with the last bytes missing.
 	torn := t.TempDir()
 	if err := os.CopyFS(torn, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
@@ -264,14 +264,14 @@ func testReadOnly(t *testing.T, dir, digest string) {
 	}
 }
 
-// undo reverts the migrations from version 1 on, the first one first.
+// undo contains the statements that revert the migrations from version 1, in order.
 var undo = []string{
 	"ALTER TABLE logs DROP COLUMN tool_calls; ALTER TABLE entries DROP COLUMN tool_calls",
 	"", // checksums: see TestAnOldDatabaseGetsChecksums
 }
 
-// TestEveryEarlierVersionOpens creates a folder of each version, like the program of that time, and
-// opens it.
+// TestEveryEarlierVersionOpens checks that folders as created by each earlier version of the
+// program can be opened.
 func TestEveryEarlierVersionOpens(t *testing.T) {
 	if len(undo) != len(migrations)-1 {
 		t.Fatalf("%d of %d migrations can be taken back", len(undo), len(migrations)-1)
@@ -331,7 +331,7 @@ func TestForeignFoldersAreRefused(t *testing.T) {
 	}
 }
 
-// TestAFullDiskLosesNothing bounds the database, like a full disk.
+// TestAFullDiskLosesNothing bounds the size of the database, to simulate a full disk.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	dir, _ := fill(t)
 	f := openTest(t, dir)
@@ -411,8 +411,8 @@ func TestAFailedNoteIsTold(t *testing.T) {
 	}
 }
 
-// TestCollectKeepsWhatIsOnItsWay: Collect must not delete a content whose entry is not written yet,
-// because a content is written before the entry that names it.
+// TestCollectKeepsWhatIsOnItsWay checks that Collect does not delete content whose entry has not
+// been written: content is written before the entry that refers to it.
 func TestCollectKeepsWhatIsOnItsWay(t *testing.T) {
 	dir, _ := fill(t)
 	f := openTest(t, dir)
@@ -435,7 +435,8 @@ func TestCollectKeepsWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestReplaceDeletesAtOnce: contents that a session replaced must not wait for the next Collect.
+// TestReplaceDeletesAtOnce checks that contents that a session replaced are deleted before the next
+// Collect.
 func TestReplaceDeletesAtOnce(t *testing.T) {
 	dir, digest := fill(t)
 	f := openTest(t, dir)
@@ -451,7 +452,7 @@ func TestReplaceDeletesAtOnce(t *testing.T) {
 	}
 	expectEntriesHave(t, f, "the next state")
 
-	// A change that failed deletes nothing.
+	// A failed change deletes nothing.
 	lease.Epoch--
 	err = f.Replace(t.Context(), lease, store.Entry{Blob: []byte("of a former owner")})
 	if !errors.Is(err, store.ErrLost) {
@@ -474,7 +475,7 @@ func expectEntriesHave(t *testing.T, f *Store, want ...string) {
 	}
 }
 
-// FuzzReadBlob: reading any file as a blob ends with an error or a content.
+// FuzzReadBlob checks that reading any file as a blob returns an error or content.
 func FuzzReadBlob(f *testing.F) {
 	compress, err := encoder()
 	if err != nil {
@@ -561,8 +562,8 @@ func benchStore(b *testing.B) (*Store, store.Lease) {
 	return f, lease
 }
 
-// TestOnlyAFileIsADatabase puts a folder in its place. SQLite would wait for the other end of a
-// pipe, which not every system has.
+// TestOnlyAFileIsADatabase puts a folder in the place of a database. SQLite would wait for the
+// other end of a pipe, but not every system has pipes.
 func TestOnlyAFileIsADatabase(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, DatabaseName), 0o700); err != nil {

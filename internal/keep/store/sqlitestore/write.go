@@ -10,20 +10,20 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// write is a change on its way to the disk.
+// write is a change to be written to the disk.
 type write struct {
 	do func(*conn) error // may be nil
-	// clean deletes files; it may be nil. It runs in a later transaction: by then the changes of do
-	// are on the disk, and no other change is under way.
+	// clean deletes files; it may be nil. It runs in a later transaction, when the changes of do
+	// are on the disk and no other change is running.
 	clean func(*conn) error
-	done  chan error // receives the outcome; nil if nothing waits for it
+	done  chan error // receives the outcome; nil if no caller waits for it
 }
 
 // maxGroup bounds the changes that share a transaction.
 const maxGroup = 256
 
 // Watch is called, if set, before and after each transaction reaches the disk. Tests end the
-// process there.
+// process at these points.
 var Watch atomic.Pointer[func()]
 
 func watched() {
@@ -46,7 +46,7 @@ func (f *Store) change(ctx context.Context, w write) error {
 	if err := f.send(ctx, w); err != nil {
 		return err
 	}
-	return explain(<-w.done) // not earlier: the caller must know whether the change is committed
+	return explain(<-w.done) // not earlier: the caller must learn whether the change is committed
 }
 
 // send passes a change to the writer.
@@ -72,10 +72,10 @@ func (f *Store) send(ctx context.Context, w write) error {
 }
 
 // serveWrites makes changes until Close. Changes that wait at the same time share a transaction,
-// and so the wait for the disk.
+// and so share the wait for the disk.
 func (f *Store) serveWrites(c *conn) {
 	defer close(f.ended)
-	var noted error // the errors of changes that nothing waits for
+	var noted error // the errors of changes for which no caller waits
 
 	for first := range f.writes {
 		group := []write{first}
@@ -85,7 +85,7 @@ func (f *Store) serveWrites(c *conn) {
 				if more = open; open {
 					group = append(group, next)
 				}
-			default: // nothing is waiting any more
+			default: // no more changes are waiting
 				more = false
 			}
 		}

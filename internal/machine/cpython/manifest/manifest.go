@@ -4,7 +4,7 @@ package manifest
 
 import "github.com/rlmhq/rlm/internal/machine/artefact"
 
-// The names of the artefacts' files.
+// These are the names of the artefacts' files.
 const (
 	ModuleFile      = "python.wasm.zst"
 	ImageFile       = "image.zst"
@@ -46,8 +46,8 @@ type MachineCode struct {
 	Module string `json:"module"`
 	// Code contains a blob of package aot for each architecture, by its name in Go.
 	Code map[string]artefact.Artefact `json:"code"`
-	// Profiles record which parts of the module programs run most, as input for clang. They differ
-	// by architecture, because each checks accesses in its own way.
+	// Profiles record which parts of the module run most, as input for clang. They differ by
+	// architecture, because each architecture checks accesses in its own way.
 	Profiles map[string]artefact.Artefact `json:"profiles"`
 	// Toolchain, Flags and Inputs are as in Manifest.
 	Toolchain map[string]string `json:"toolchain"`

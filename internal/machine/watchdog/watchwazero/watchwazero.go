@@ -1,7 +1,7 @@
 // Package watchwazero calls guests of wazero under the watchdog.
 //
 // The watchdog takes the guest's fuel first, so the guest calls the host at its next loop. This
-// costs nothing, so a slow or busy machine does no harm.
+// costs nothing, so it does no harm if a slow or busy machine delays a guest.
 //
 // For a guest that reaches no loop, the watchdog takes the stack: wazero's code compares its stack
 // with a bound when a function begins, and calls Go for a larger stack. The watchdog raises this
@@ -26,7 +26,7 @@ import (
 type stayKey struct{}
 
 // Fuel is the global with which a guest counts its fuel. The zero value is for a guest that counts
-// none, and must not be read or set.
+// no fuel, and must not be read or set.
 type Fuel struct {
 	global api.MutableGlobal
 	value  unsafe.Pointer // nil if unknown
@@ -45,8 +45,8 @@ func (f Fuel) Left() int64 { return watchdog.Fuel(int64(f.global.Get())) }
 func (f Fuel) Set(units int64) { f.global.Set(uint64(units)) }
 
 // Call calls a guest's function. The function finds its parameters on the stack, and leaves its
-// results there. All host functions that the guest may call for a long time should be wrapped by
-// [HostFunction]. The one that the guest calls without fuel must set its fuel.
+// results there. All host functions that may take a long time should be wrapped by [HostFunction].
+// The host function that the guest calls when it has no fuel must set its fuel.
 func Call(ctx context.Context, f api.Function, fuel Fuel, stack []uint64) error {
 	stay, err := watchdog.Take()
 	if err != nil {
@@ -69,7 +69,7 @@ func Call(ctx context.Context, f api.Function, fuel Fuel, stack []uint64) error 
 	return f.CallWithStack(context.WithValue(ctx, stayKey{}, stay), stack)
 }
 
-// HostFunction wraps a function of the host, during which the guest counts as outside.
+// HostFunction wraps a function of the host, during which the guest is considered outside.
 func HostFunction(f api.GoModuleFunc) api.GoModuleFunc {
 	return func(ctx context.Context, m api.Module, stack []uint64) {
 		stay, isWatched := ctx.Value(stayKey{}).(*watchdog.Stay)
@@ -83,8 +83,8 @@ func HostFunction(f api.GoModuleFunc) api.GoModuleFunc {
 	}
 }
 
-// stackBound returns the address of a function's stack bound, or 0 if wazero's layout is unknown. A
-// test then fails.
+// stackBound returns the address of a function's stack bound, or 0 if wazero's layout is unknown.
+// In that case, a test fails.
 func stackBound(f api.Function) uintptr {
 	v := reflect.ValueOf(f)
 	offset, isKnown := boundOffset(v.Type())
@@ -96,7 +96,7 @@ func stackBound(f api.Function) uintptr {
 
 var offsets sync.Map // by the type of a function
 
-// boundOffset returns the offset of the stack bound in a function of a type.
+// boundOffset returns the offset of the stack bound in a function of the given type.
 func boundOffset(of reflect.Type) (offset uintptr, isKnown bool) {
 	if known, ok := offsets.Load(of); ok {
 		offset, isKnown = known.(uintptr)
@@ -117,7 +117,8 @@ func boundOffset(of reflect.Type) (offset uintptr, isKnown bool) {
 }
 
 // valueOf returns a pointer to the value of a module's own global, or nil if wazero's layout is
-// unknown. A test then fails. The engine has the values of all globals in one slice of bytes.
+// unknown. In that case, a test fails. The engine keeps the values of all globals in one slice of
+// bytes.
 func valueOf(g api.Global) unsafe.Pointer {
 	instance := pointedAt(reflect.ValueOf(g), "g")
 	engine := pointedAt(instance, "Me")
@@ -135,7 +136,7 @@ func valueOf(g api.Global) unsafe.Pointer {
 	return unsafe.Add(values.UnsafePointer(), at)
 }
 
-// pointedAt returns what a field of a structure points at, or the zero Value.
+// pointedAt returns the value to which a field of a structure points, or the zero Value.
 func pointedAt(structure reflect.Value, name string) reflect.Value {
 	v := field(structure, name)
 	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {

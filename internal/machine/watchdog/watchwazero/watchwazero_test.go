@@ -42,7 +42,8 @@ func openHostile(t *testing.T, host func()) api.Module {
 	return m
 }
 
-// TestATreeWithoutFuelEnds: otherwise it would compute for a thousand years.
+// TestATreeWithoutFuelEnds checks that the watchdog ends a tree of calls that would compute for a
+// thousand years.
 func TestATreeWithoutFuelEnds(t *testing.T) {
 	m := openHostile(t, func() {})
 	err := Call(t.Context(), m.ExportedFunction("endless tree"), FuelOf(m), []uint64{63, 1, 2, 3, 4, 5, 6, 7})
@@ -51,7 +52,8 @@ func TestATreeWithoutFuelEnds(t *testing.T) {
 	}
 }
 
-// TestAGuestThatCallsTheHostGoesOn: host calls may take as long as they like. Its host is slow.
+// TestAGuestThatCallsTheHostGoesOn checks that a guest with a slow host continues: host calls may
+// take any time.
 func TestAGuestThatCallsTheHostGoesOn(t *testing.T) {
 	const turns = 300_000_000
 	yields := 0
@@ -68,11 +70,12 @@ func TestAGuestThatCallsTheHostGoesOn(t *testing.T) {
 	}
 }
 
-// TestALoopIsLeftByItsFuel: the guest has fuel for years, and calls no function.
+// TestALoopIsLeftByItsFuel runs a guest that has fuel for years and calls no function.
 func TestALoopIsLeftByItsFuel(t *testing.T) {
 	if runtime.GOARCH == "arm64" {
-		// The loop reads, lowers and writes its fuel, and the watchdog's value is lost if it comes in
-		// between. In QEMU, most of them are, and the guest loses its stack instead.
+		// The loop reads, lowers and writes its fuel, and the watchdog's value is lost if it is
+		// written in between. In QEMU, most of these values are lost, and the guest loses its stack
+		// instead.
 		t.Skip("an emulator loses the watchdog's value between a read and a write")
 	}
 	const turns, years = 300_000_000, 1 << 60
@@ -106,7 +109,8 @@ func TestAPanicOfTheHostEndsTheCall(t *testing.T) {
 	}
 }
 
-// TestTheInterpreterIsNotWatched: wazero's interpreter is Go, which Go can interrupt.
+// TestTheInterpreterIsNotWatched checks wazero's interpreter, which is Go code, so Go can interrupt
+// it.
 func TestTheInterpreterIsNotWatched(t *testing.T) {
 	ctx := t.Context()
 	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())

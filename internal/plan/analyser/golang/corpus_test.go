@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestCorpusNeedsAreAsLabelled compares the analyser with human judgement.
+// TestCorpusNeedsAreAsLabelled compares the analyser's verdicts with labels by people.
 func TestCorpusNeedsAreAsLabelled(t *testing.T) {
 	all, err := corpus.All()
 	if err != nil {

@@ -9,19 +9,20 @@ import (
 )
 
 // The time of a compiled program for a node of an expression or a statement, and for a call, in
-// nanoseconds. The values are lower bounds: memory and the library take longer.
+// nanoseconds. The values are lower bounds, because memory and the library take longer.
 const (
 	nodeCost  = 0.15
 	callCost  = 2
-	maxEffort = time.Hour        // anything longer is treated the same
-	minEffort = time.Millisecond // not worth reporting if shorter
+	maxEffort = time.Hour        // longer times are treated as this one
+	minEffort = time.Millisecond // shorter times are not reported
 )
 
-// maxNesting bounds the depth of the nested loops to analyse: hostile code may have thousands.
+// maxNesting bounds the depth of the nested loops to analyse, because hostile code may nest
+// thousands.
 const maxNesting = 16
 
-// estimateEffort estimates how long a snippet computes, as far as constants show: a loop over data,
-// a loop that may be left early and a recursion count as one pass. The returned line is that of the
+// estimateEffort estimates a snippet's computing time from its constants. It assumes one pass for a
+// loop over data, a loop that may be left early, and a recursion. The returned line is that of the
 // most expensive statement.
 func estimateEffort(files []part) (time.Duration, int) {
 	e := effort{
@@ -50,7 +51,7 @@ func estimateEffort(files []part) (time.Duration, int) {
 	return roundEffort(math.Min(total, float64(maxEffort))), line
 }
 
-// roundEffort keeps two digits: more would suggest a precision that does not exist.
+// roundEffort keeps two digits, because more would suggest a precision that does not exist.
 func roundEffort(nanoseconds float64) time.Duration {
 	scale := math.Pow(10, math.Floor(math.Log10(nanoseconds))-1)
 	return time.Duration(math.Floor(nanoseconds/scale) * scale)
@@ -87,7 +88,7 @@ func (e *effort) collectChanges(node ast.Node) bool {
 	case *ast.AssignStmt:
 		for _, target := range n.Lhs {
 			if name, ok := target.(*ast.Ident); ok && name.Obj != nil && name.Obj.Decl == n {
-				continue // its declaration
+				continue // the name's declaration
 			}
 			change(target)
 		}
@@ -140,7 +141,8 @@ func (e *effort) costOf(node ast.Node) float64 {
 	return total
 }
 
-// costOfCall returns the time of a function of the snippet; a recursion counts once.
+// costOfCall returns the time of a call of a snippet's function. It counts the body of a recursive
+// function once.
 func (e *effort) costOfCall(call *ast.CallExpr) float64 {
 	if literal, ok := call.Fun.(*ast.FuncLit); ok {
 		return e.costOf(literal.Body)
@@ -157,8 +159,8 @@ func (e *effort) costOfCall(call *ast.CallExpr) float64 {
 	return e.known[name.Name]
 }
 
-// costOfLoop returns the time of all passes through a body. Only one counts if the loop may be left
-// early.
+// costOfLoop returns the time of all passes through a body. It assumes one pass if the loop may be
+// left early.
 func (e *effort) costOfLoop(body *ast.BlockStmt, trips float64) float64 {
 	if e.nesting == maxNesting {
 		return 0
@@ -250,12 +252,12 @@ func isNamed(e ast.Expr, name string) bool {
 }
 
 const (
-	maxConstants = 8  // chain of constants behind one
+	maxConstants = 8  // length of a chain of constants
 	maxDigits    = 32 // digits of a literal
 )
 
-// numberOf evaluates a constant expression, if the text is sufficient: literals, constants,
-// variables that the snippet sets once, and arithmetic.
+// numberOf evaluates an expression if it consists only of literals, constants, variables that the
+// snippet sets once, and arithmetic.
 func (e *effort) numberOf(expr ast.Expr, depth int) (float64, bool) {
 	if depth > maxConstants {
 		return 0, false
@@ -318,7 +320,7 @@ func calculate(x float64, op token.Token, y float64, known bool) (float64, bool)
 }
 
 // valueOf returns the expression behind a constant, or behind a variable that the snippet sets
-// once; it returns nil if the parser does not know it.
+// once; it returns nil if the parser has not resolved the name.
 func (e *effort) valueOf(name *ast.Ident) ast.Expr {
 	if name.Obj == nil || e.changed[name.Obj] {
 		return nil

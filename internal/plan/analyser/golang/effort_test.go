@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestComputingIsEstimated compares with the times of compiled programs on one machine. An estimate
-// may be far too low, since memory and the library take more time, but must be at most three times
-// too high.
+// TestComputingIsEstimated compares estimates with the times of compiled programs on one machine.
+// An estimate may be far too low, since memory and the library take more time, but must be at most
+// three times too high.
 func TestComputingIsEstimated(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -47,7 +47,8 @@ func TestComputingIsEstimated(t *testing.T) {
 	}
 }
 
-// TestLoopsWithoutKnownBoundsHaveNoEffort uses loops with an unknown number of iterations.
+// TestLoopsWithoutKnownBoundsHaveNoEffort checks loops with an unknown number of iterations, and
+// short loops.
 func TestLoopsWithoutKnownBoundsHaveNoEffort(t *testing.T) {
 	for _, source := range []string{
 		"x := 1", "for i := 0; i < 1000; i++ {\n}", "for {\n}", "for i := 0; i < len(xs); i++ {\n}",
@@ -74,7 +75,7 @@ func TestLoopsWithoutKnownBoundsHaveNoEffort(t *testing.T) {
 	}
 }
 
-// TestHostileBoundsAreCheap uses sources that would take hours, or all of the memory, to estimate.
+// TestHostileBoundsAreCheap checks sources whose careless estimate would take hours, or all memory.
 func TestHostileBoundsAreCheap(t *testing.T) {
 	doubled := "const a0 = 9\n"
 	for i := range 50 {

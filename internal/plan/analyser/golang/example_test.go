@@ -8,7 +8,8 @@ import (
 	"github.com/rlmhq/rlm/internal/plan/analyser/golang"
 )
 
-// The analyser reports what a snippet needs and which names it uses. It runs nothing.
+// The analyser reports a snippet's needs and the names that the snippet uses. It does not run the
+// snippet.
 func ExampleAnalyser_Analyse() {
 	const source = `import "os"
 data, err := os.ReadFile(name)

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// functions are the names of the standard library that imply a need. A star stands for all names
+// functions holds the names of the standard library that imply a need. A star stands for all names
 // without an entry.
 var functions = table(`
 processes os/exec: Command CommandContext Cmd
@@ -68,15 +68,15 @@ func table(text string) map[string]map[string]tiers.Feature {
 	return t
 }
 
-// implied are packages that a snippet may use without importing them, because an earlier snippet
-// did.
+// implied holds the packages that a snippet may use without importing them, because an earlier
+// snippet imported them.
 var implied = map[string]string{
 	"os": "os", "exec": "os/exec", "net": "net", "http": "net/http", "filepath": "path/filepath",
 	"ioutil": "io/ioutil", "syscall": "syscall", "unsafe": "unsafe", "reflect": "reflect",
 	"slices": "slices", "maps": "maps", "cmp": "cmp",
 }
 
-// found are the methods that the standard library finds through an interface.
+// found holds the methods that the standard library finds through an interface.
 var found = map[string]bool{
 	"String": true, "GoString": true, "Format": true, "Error": true, "Unwrap": true, "Is": true,
 	"As": true, "MarshalJSON": true, "UnmarshalJSON": true, "MarshalText": true,
@@ -93,7 +93,7 @@ type finder struct {
 	seen     map[router.FeatureNeed]bool
 
 	open      []ast.Node  // the nodes around the current one
-	depth     int         // number of function literals among them
+	depth     int         // number of function literals among these nodes
 	variables map[any]int // loop variables, by *ast.Object, with the depth of their loop
 }
 
@@ -238,8 +238,8 @@ func (f *finder) noteVariables(variables ...ast.Expr) {
 	}
 }
 
-// checkCapture finds a loop variable used in a closure. The parser knows which variable a name
-// refers to.
+// checkCapture finds a loop variable used in a closure. The parser has resolved which variable a
+// name refers to.
 func (f *finder) checkCapture(name *ast.Ident) {
 	if depth, ok := f.variables[name.Obj]; ok && depth < f.depth {
 		f.addNeed(features.LoopVariables, name.Name+" in a closure", name.Pos())

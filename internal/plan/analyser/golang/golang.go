@@ -1,8 +1,8 @@
 // Package golang analyses Go snippets with go/parser, without type checking.
 //
-// A snippet is a model's input to a session: a whole file, declarations, statements, or imports,
-// functions and statements mixed in one text. Names that it does not declare are assumed to come
-// from an earlier snippet.
+// A snippet is a model's input to a session: a whole file, declarations, statements, or a mixture
+// of imports, functions and statements. Names that it does not declare are assumed to be from an
+// earlier snippet.
 package golang
 
 import (
@@ -19,11 +19,11 @@ import (
 // maxSource bounds a snippet, in bytes.
 const maxSource = 1 << 20
 
-// Analyser determines what Go snippets need. The zero value is ready for use, and safe for
+// Analyser determines the needs of Go snippets. The zero value is ready for use, and safe for
 // concurrent use.
 type Analyser struct{}
 
-// Analyse returns what the snippet needs.
+// Analyse returns the needs of the snippet.
 func (Analyser) Analyse(ctx context.Context, source string) (router.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return router.Verdict{}, fmt.Errorf("cannot analyse the snippet: %w", err)
@@ -62,9 +62,9 @@ func (Analyser) Analyse(ctx context.Context, source string) (router.Verdict, err
 	return router.Verdict{Needs: n}, nil
 }
 
-// looksLikeGo reports whether a text contains something specific to Go: a clause or a declaration
+// looksLikeGo reports whether a source contains something specific to Go: a clause or a declaration
 // that begins with a keyword of Go, a block in braces, or a call of package fmt. Single statements,
-// such as `return 5` or `y := 2`, could just as well be mistakes in another language.
+// such as `return 5` or `y := 2`, could also be faulty code in another language.
 func looksLikeGo(source string) bool {
 	shows, last, at := false, token.ILLEGAL, 0
 	scanTokens(source, func(offset int, tok token.Token) bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// isUniverse reports whether the parser found no declaration of a name in its part: the name is
-// predeclared, or a package, or from elsewhere.
+// isUniverse reports whether the parser found no declaration of a name in its part, because the
+// name is predeclared, or a package, or declared elsewhere.
 func isUniverse(name *ast.Ident) bool {
 	return name.Obj == nil
 }
@@ -28,7 +28,8 @@ func findNames(files []part, packages map[string]string, n *router.Needs) {
 		return imported || name == "_" || doc.IsPredeclared(name) || w.defines.has[name]
 	}
 	for _, file := range files {
-		// In statements, a name that is declared further down refers to an older declaration.
+		// In statements, a name that the snippet declares only later refers to an older
+		// declaration.
 		own := func(name string) bool {
 			return known(name) || file.statements == nil && w.top.has[name]
 		}
@@ -64,7 +65,7 @@ type names struct {
 	assigned map[*ast.Ident]bool // on the left of a plain assignment
 }
 
-// set is a set of names in the order of appearance.
+// set is a set of names in order of appearance.
 type set struct {
 	list []string
 	has  map[string]bool

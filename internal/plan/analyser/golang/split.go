@@ -13,7 +13,7 @@ import (
 )
 
 // The prefixes that turn a part into a file. They are on the part's first line, so that line
-// numbers stay the same.
+// numbers do not change.
 const (
 	beforeDeclarations = "package p;"
 	beforeStatements   = "package p;func _(){"
@@ -80,8 +80,8 @@ func parsePart(before, source, after string) (part, scanner.ErrorList) {
 	return p, list
 }
 
-// syntaxError returns the exception that a model reads for the errors of a parser. The router adds
-// the snippet's number.
+// syntaxError converts the errors of a parser to the exception that a model receives. The router
+// adds the snippet's number.
 func syntaxError(errs scanner.ErrorList) *tiers.Exception {
 	message := func(e *scanner.Error) string {
 		return fmt.Sprintf("snippet.go:%d:%d: %s", e.Pos.Line, e.Pos.Column, e.Msg)
@@ -102,7 +102,7 @@ func syntaxError(errs scanner.ErrorList) *tiers.Exception {
 	}
 }
 
-// scanTokens yields the tokens of a text with their offsets, until yield returns false.
+// scanTokens yields the tokens of a source with their offsets, until yield returns false.
 func scanTokens(source string, yield func(offset int, tok token.Token) bool) {
 	set := token.NewFileSet()
 	file := set.AddFile("", set.Base(), len(source))
@@ -126,8 +126,8 @@ func startsWithPackage(source string) bool {
 	return first == token.PACKAGE
 }
 
-// split divides a text into its imports and functions, and its statements. Both results have the
-// length and the lines of the text, with blanks in place of the other part.
+// split divides a source into its imports and functions, and its statements. Both results have the
+// length and the lines of the source, with blanks in place of the other part.
 func split(source string) (declarations, statements string) {
 	d, s := []byte(source), []byte(source)
 	var depth, begun int

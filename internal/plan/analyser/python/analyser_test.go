@@ -88,7 +88,7 @@ func TestCancelledAnalysisEndsTheWaitAlone(t *testing.T) {
 	needs(t, a, "a = 1")
 }
 
-// TestAbandonedAnalysesEnd uses callers that request much and do not wait.
+// TestAbandonedAnalysesEnd checks that analyses end if their callers do not wait for them.
 func TestAbandonedAnalysesEnd(t *testing.T) {
 	a, _ := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -114,7 +114,7 @@ func TestAbandonedAnalysesEnd(t *testing.T) {
 	needs(t, a, "y = 2")
 }
 
-// TestOneCallerOfManyLeaves uses two callers that wait for one analysis.
+// TestOneCallerOfManyLeaves checks that an analysis continues when one of its two callers leaves.
 func TestOneCallerOfManyLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := flights{now: map[[32]byte]*flight{}}
@@ -209,7 +209,7 @@ func (brokenTier) Open(context.Context, tiers.Config) (tiers.Sandbox, error) {
 	return nil, errors.New("no sandbox today")
 }
 
-// TestLostSandboxIsReplaced uses a worker that fails once.
+// TestLostSandboxIsReplaced checks that the analyser works again after a worker has failed.
 func TestLostSandboxIsReplaced(t *testing.T) {
 	a, _ := open(t)
 	needs(t, a, "x = 1")

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// native measures ast.parse and ast.walk: the best of many runs, because the machine is shared.
+// native measures ast.parse and ast.walk. It reports the best of many runs, because the machine is
+// shared.
 const native = `
 import ast, sys, time
 source, best = sys.stdin.read(), 1e9
@@ -23,8 +24,8 @@ for _ in range(300):
 print(int(best * 1e9))
 `
 
-// BenchmarkAnalyse analyses a snippet of fifty lines: new to a warm analyser, and seen before. For
-// comparison, native CPython parses and walks it.
+// BenchmarkAnalyse analyses a snippet of fifty lines with a warm analyser, with a cached verdict,
+// and with a new analyser. For comparison, native CPython parses and walks the snippet.
 func BenchmarkAnalyse(b *testing.B) {
 	source := read(b, "testdata/fifty.py")
 	b.Run("uncached", func(b *testing.B) {

@@ -24,8 +24,8 @@ type entry struct {
 	cost    int // bytes
 }
 
-// costOf returns an upper bound on a verdict's memory, in bytes, if its JSON has size bytes. A need
-// has some 40 bytes of JSON, and occupies twice that in addition to its texts.
+// costOf returns an upper bound of a verdict's memory, in bytes, if its JSON has size bytes. A need
+// takes about 40 bytes of JSON, and twice that in memory, in addition to its strings.
 func costOf(size int) int { return 1024 + 4*size }
 
 func newCache(most int) *cache {

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// deciding are the features in which tiers differ, for Python.
+// deciding holds the features that distinguish tiers for Python.
 var deciding = []tiers.Feature{
 	tiers.FeatureThreads, tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles,
 	tiers.FeatureNative, tiers.FeatureDynamic,
@@ -39,7 +39,7 @@ name,qty,price
 The magic number is 4711.
 `, 5)
 
-// guest returns a session of the wasm tier with a scripted model.
+// guest returns a sandbox of the wasm tier with a scripted model.
 func guest(tb testing.TB, tier tiers.Tier) tiers.Sandbox {
 	tb.Helper()
 	text := tiers.Value(literal(logText))
@@ -66,13 +66,13 @@ func scripted(_ context.Context, call tiers.Call) (tiers.Value, error) {
 		n := strings.Count(string(call.Args[0]), `", "`) + 1
 		return tiers.Value("[" + strings.TrimSuffix(strings.Repeat(`"yes 42",`, n), ",") + "]"), nil
 	}
-	if call.Function == "predict" { // its answer has each field of the signature
+	if call.Function == "predict" { // the answer has each field of the signature
 		return tiers.Value(`{"sentiment":"good"}`), nil
 	}
 	return tiers.Value(`"yes 42"`), nil
 }
 
-// TestCorpusNeedsAreAsLabelled compares the analyser with human judgement.
+// TestCorpusNeedsAreAsLabelled compares the analyser's verdicts with labels by people.
 func TestCorpusNeedsAreAsLabelled(t *testing.T) {
 	a, tier := open(t)
 	for _, s := range snippets(t) {
@@ -106,7 +106,7 @@ func TestCorpusNeedsAreAsLabelled(t *testing.T) {
 	}
 }
 
-var present = map[string]bool{} // top-level modules of the wasm tier, as far as looked up
+var present = map[string]bool{} // whether the wasm tier has a top-level module; filled on demand
 
 // absent returns the imported modules that the wasm tier lacks.
 func absent(tb testing.TB, tier tiers.Tier, n *router.Needs) (missing, optional []string) {
@@ -139,8 +139,8 @@ func absent(tb testing.TB, tier tiers.Tier, n *router.Needs) (missing, optional 
 	return missing, optional
 }
 
-// TestCorpusRunsInTheWasmTier proves the labels: snippets labelled as running there do run, and
-// those labelled as needing another tier or as invalid do not.
+// TestCorpusRunsInTheWasmTier checks the labels: snippets labelled as running in the wasm tier do
+// run there, and those labelled as needing another tier or as invalid do not.
 func TestCorpusRunsInTheWasmTier(t *testing.T) {
 	_, tier := open(t)
 	for _, s := range snippets(t) {
@@ -163,11 +163,12 @@ func TestCorpusRunsInTheWasmTier(t *testing.T) {
 	}
 }
 
-// order is the order of the tiers by cost, for TestCorpusTable.
+// order lists the tiers by cost, for TestCorpusTable.
 var order = []string{"interp", "wasm", "docker", corpus.None, corpus.Invalid}
 
-// TestCorpusTable prints where the snippets go, with -v, by tiers as planned, since not all exist.
-// What interp accepts is decided by its own grammar, so its snippets are counted with wasm here.
+// TestCorpusTable bounds the snippets that are assigned to a wrong tier. With -v, it prints how
+// many snippets go to each tier, without opening the tiers. The grammar of interp decides which
+// snippets it accepts, so its snippets are counted with those of wasm.
 func TestCorpusTable(t *testing.T) {
 	a, tier := open(t)
 	wasm := []tiers.Feature{

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestComputingIsEstimated compares with the times of native CPython on one machine. An estimate
-// may be too low, since it counts only constant bounds, but must not be more than half too high.
+// TestComputingIsEstimated compares estimates with the times of native CPython on one machine. An
+// estimate may be too low, since it considers only constant bounds, but must be at most one and a
+// half times the time.
 func TestComputingIsEstimated(t *testing.T) {
 	a, _ := open(t)
 	const ms = time.Millisecond
@@ -58,7 +59,7 @@ func TestComputingIsEstimated(t *testing.T) {
 	}
 }
 
-// TestLoopsWithoutKnownBoundsHaveNoEffort uses loops with an unknown number of iterations, and
+// TestLoopsWithoutKnownBoundsHaveNoEffort checks loops with an unknown number of iterations, and
 // short loops.
 func TestLoopsWithoutKnownBoundsHaveNoEffort(t *testing.T) {
 	a, _ := open(t)
@@ -88,8 +89,8 @@ func TestLoopsWithoutKnownBoundsHaveNoEffort(t *testing.T) {
 	}
 }
 
-// TestHostileBoundsAreCheap uses bounds that would take long to determine: the analyser's own time
-// limit would end it.
+// TestHostileBoundsAreCheap checks bounds whose careless evaluation would exceed the analyser's own
+// time limit.
 func TestHostileBoundsAreCheap(t *testing.T) {
 	a, _ := open(t)
 	doubled := "a0 = 9\n"

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// The analyser reports what a snippet imports, needs and calls. It runs nothing.
+// The analyser reports a snippet's imports, needs and calls. It does not run the snippet.
 func Example() {
 	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
 	analyser := python.New(tier)

@@ -19,7 +19,7 @@ func features(n *router.Needs) []string {
 	return slices.Compact(names)
 }
 
-// TestFeaturesAreFound lists snippets with the features that they need, or an empty string.
+// TestFeaturesAreFound checks the features that snippets need; an empty string means none.
 func TestFeaturesAreFound(t *testing.T) {
 	a, _ := open(t)
 	for _, c := range []struct{ source, want string }{

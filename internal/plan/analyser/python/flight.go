@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// flights are the analyses under way. Callers with the same text share one analysis, which ends
-// when the last of them has left.
+// flights holds the running analyses. Callers with the same source share one analysis, which ends
+// when the last caller has left.
 type flights struct {
 	mu  sync.Mutex
 	now map[[sha256.Size]byte]*flight
@@ -24,7 +24,7 @@ type flight struct {
 	err     error
 }
 
-// wait returns the verdict on a text, which analyse produces unless another caller has already
+// wait returns the verdict on a source, which analyse produces unless another caller has already
 // requested it. The error of a caller that leaves is the cause of its context.
 func (f *flights) wait(
 	ctx context.Context, key [sha256.Size]byte,
@@ -69,7 +69,7 @@ func (f *flights) leave(key [sha256.Size]byte, one *flight) {
 	one.callers--
 	isLast := one.callers == 0
 	if isLast && f.now[key] == one {
-		delete(f.now, key) // the next caller starts afresh
+		delete(f.now, key) // the next caller starts a new analysis
 	}
 	f.mu.Unlock()
 

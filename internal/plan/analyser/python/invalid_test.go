@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// invalid are snippets that are not Python: first those rejected by the parser, then those rejected
-// only by the compiler.
+// invalid holds snippets that are not valid Python: first those rejected by the parser, then those
+// rejected only by the compiler.
 var invalid = []string{
 	"x = = 1",
 	"def f(:\n  pass",
@@ -152,7 +152,7 @@ var invalid = []string{
 }
 
 // numbered returns the exception of an invalid snippet as a tier reports it for the snippet with
-// that ordinal, which the analyser does not know.
+// the given ordinal. The analyser does not have the ordinal.
 func numbered(invalid *tiers.Exception, ordinal int) *tiers.Exception {
 	const file = "<snippet>"
 	e := *invalid
@@ -197,7 +197,7 @@ func TestInvalidIsWhatTheTierReports(t *testing.T) {
 	}
 }
 
-// TestUnusualButValidSnippetsAreAccepted uses snippets that look wrong but are right.
+// TestUnusualButValidSnippetsAreAccepted checks snippets that look wrong but are valid.
 func TestUnusualButValidSnippetsAreAccepted(t *testing.T) {
 	a, _ := open(t)
 	for _, source := range []string{
@@ -224,8 +224,8 @@ func TestUnusualButValidSnippetsAreAccepted(t *testing.T) {
 	}
 }
 
-// TestUnanalysableSnippetsAreReported uses snippets that cannot be analysed; afterwards the
-// analyser still works.
+// TestUnanalysableSnippetsAreReported checks snippets that cannot be analysed, and that the
+// analyser still works afterwards.
 func TestUnanalysableSnippetsAreReported(t *testing.T) {
 	a, _ := open(t)
 	for name, source := range map[string]string{

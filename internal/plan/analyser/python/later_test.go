@@ -10,8 +10,9 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// needed lists what a snippet imports and needs immediately, with a question mark after unlikely
-// imports, and after a bar what its functions need when a later snippet uses them.
+// needed lists the imports and features that a snippet needs immediately, with a question mark
+// after unlikely imports. After a bar, it lists those that a function needs when a later snippet
+// uses the function.
 func needed(n *router.Needs) string {
 	list := func(n *router.Needs) string {
 		var parts []string
@@ -37,11 +38,12 @@ func needed(n *router.Needs) string {
 	return strings.TrimSpace(text)
 }
 
-// TestUnreachedImportsAreNotNeeded uses imports and uses that do not happen, or not yet.
+// TestUnreachedImportsAreNotNeeded checks imports and uses that the snippet does not reach, or not
+// yet.
 func TestUnreachedImportsAreNotNeeded(t *testing.T) {
 	a, _ := open(t)
 	for _, c := range []struct{ source, want string }{
-		// A condition that never holds.
+		// A condition that is never true.
 		{"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy", "typing"},
 		{"import typing\nif typing.TYPE_CHECKING:\n    import numpy\nelse:\n    import re", "typing re"},
 		{"import typing as t\nif t.TYPE_CHECKING:\n    from subprocess import run", "typing"},

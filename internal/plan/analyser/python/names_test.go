@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// names describes what a snippet does with names, in short: r, w, d, c and f list what it reads,
-// writes, deletes, calls and defines.
+// names summarises how a snippet uses names: r, w, d, c and f list the names that it reads, writes,
+// deletes, calls and defines.
 func names(n *router.Needs) string {
 	var parts []string
 	for _, p := range []struct {

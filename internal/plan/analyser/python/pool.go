@@ -20,8 +20,8 @@ import (
 // module is the analyser's name in sys.modules.
 const module = "_rlm_analyse"
 
-// Preload returns Python source that makes the analyser a module. A tier that can keep it loaded
-// saves each new sandbox the compilation.
+// Preload returns Python source that makes the analyser a module. If a tier can keep the module
+// loaded, new sandboxes need not compile it.
 func Preload() string {
 	sources := []string{tablesSource, analyseSource, kindsSource, reachSource, effortSource}
 	literals := make([]string, len(sources))
@@ -36,16 +36,16 @@ func Preload() string {
 }
 
 // The snippets of a sandbox. The first checks whether the analyser is loaded, the second prepares
-// it, every later one is the question. It does not contain the text to analyse: the guest requests
-// the text from the host.
+// it, and every later one is the question. The question does not contain the source to analyse; the
+// guest requests the source from the host.
 const (
 	loaded = "import sys\nprint('" + module + "' in sys.modules)"
 	setup  = "import " + module + " as _own\n" +
 		"def _answer(): FINAL(_own.analyse(_source()))\n" +
-		// Trees have no cycles, so the collector need only run now and then.
+		// Syntax trees have no cycles, so the garbage collector need only run occasionally.
 		"import gc\ngc.freeze()\ngc.set_threshold(200_000)\n" +
-		// The tier that runs the snippet warns. Preload must not set this: its filters are in the
-		// image of all sandboxes.
+		// The tier that runs the snippet shows the warnings. Preload must not set this filter,
+		// because its filters are in the image of all sandboxes.
 		"import warnings\nwarnings.simplefilter('ignore')\n"
 	question       = "_answer()"
 	sourceFunction = "_source"
@@ -68,8 +68,8 @@ func newPool(tier tiers.Tier) *pool {
 
 var errClosed = errors.New("the analyser is closed")
 
-// analyse also returns the size of the analyser's answer in bytes, or 0 if the verdict could differ
-// the next time.
+// analyse returns the verdict on a source, and the size of the analyser's answer in bytes, or 0 if
+// the verdict could differ the next time.
 func (p *pool) analyse(
 	ctx context.Context, source string,
 ) (v router.Verdict, size int, err error) {
@@ -83,14 +83,14 @@ func (p *pool) analyse(
 	}
 	defer p.works.Done()
 
-	v, size, err = w.analyse(slots.Without(ctx), source) // it has its place in this queue
+	v, size, err = w.analyse(slots.Without(ctx), source) // p.queue has assigned its place
 	if err == nil && size > 0 {
 		return v, size, p.giveBack(w)
 	}
 	return v, size, errors.Join(err, w.sandbox.Close())
 }
 
-// take returns an idle worker, or opens one. If it succeeds, works.Done must be called.
+// take returns an idle worker, or opens one. If it succeeds, the caller must call works.Done.
 func (p *pool) take(ctx context.Context) (*worker, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -140,7 +140,7 @@ func (p *pool) close() error {
 // worker is a sandbox that runs analyse.py. It does not support concurrent use.
 type worker struct {
 	sandbox tiers.Sandbox
-	source  string // the text for the guest when it requests one
+	source  string // the source that the guest receives on request
 }
 
 func newWorker(ctx context.Context, tier tiers.Tier) (*worker, error) {
@@ -164,7 +164,7 @@ func newWorker(ctx context.Context, tier tiers.Tier) (*worker, error) {
 	return w, nil
 }
 
-// load makes the sandbox ready for questions.
+// load prepares the sandbox for questions.
 func (w *worker) load(ctx context.Context) error {
 	isLoaded, err := w.runOwn(ctx, loaded)
 	if err == nil && isLoaded != "True\n" {
@@ -176,7 +176,7 @@ func (w *worker) load(ctx context.Context) error {
 	return err
 }
 
-// runOwn runs a part of the analyser itself.
+// runOwn runs code of the analyser itself.
 func (w *worker) runOwn(ctx context.Context, source string) (stdout string, err error) {
 	r, err := w.sandbox.Run(ctx, tiers.Job{Source: source})
 	if err == nil && r.Status != tiers.StatusOK {
@@ -218,7 +218,7 @@ func tracebackOf(r tiers.Result) string {
 	return r.Exception.Traceback
 }
 
-// literal returns text as JSON, which is also a Python literal. Bytes that are not UTF-8 become
+// literal returns a string as JSON, which is also a Python literal. Bytes that are not UTF-8 become
 // lone surrogates, which is how the tiers pass them to the parser.
 func literal(text string) string {
 	if utf8.ValidString(text) {

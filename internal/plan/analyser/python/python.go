@@ -1,9 +1,10 @@
 // Package python analyses Python snippets with CPython's own parser.
 //
 // The parser runs in sandboxes of the WebAssembly tier that are reserved for the analyser: they run
-// analyse.py and nothing else. The text of a snippet reaches them as the answer to a host call, as
-// data, and is parsed but never executed. So the analyser accepts exactly the Python that the tiers
-// run, and a snippet that breaks the parser breaks no session's sandbox.
+// analyse.py and nothing else. These sandboxes receive the source of a snippet as data, in the
+// answer to a host call, and parse it but never execute it. So the analyser accepts exactly the
+// Python that the tiers run, and a snippet that breaks the parser does not break a session's
+// sandbox.
 //
 // Verdicts are cached by the hash of their source and shared between callers, who must not change
 // them.
@@ -24,7 +25,8 @@ import (
 )
 
 const (
-	// maxSource bounds a snippet, in bytes: some 0.2 s of analysis. Models write a tenth of it.
+	// maxSource bounds a snippet, in bytes. The analysis of such a snippet takes about 0.2 s.
+	// Models write a tenth of that.
 	maxSource = 128 << 10
 	// maxVerdict bounds an answer of the analyser, in bytes.
 	maxVerdict = 64 << 10
@@ -34,10 +36,10 @@ const (
 	maxWaiting = 1024
 )
 
-// limits bound one analysis. The longest source takes a tenth of the time.
+// limits bounds one analysis. The longest source takes a tenth of the time limit.
 var limits = tiers.Limits{Wall: 2 * time.Second, Memory: 128 << 20, HostCalls: 1}
 
-// The analyser's guest: one namespace, in this order.
+// The source of the analyser's guest, which runs in one namespace in this order.
 var (
 	//go:embed tables.py
 	tablesSource string
@@ -51,7 +53,7 @@ var (
 	effortSource string
 )
 
-// Analyser determines what Python snippets need. It is safe for concurrent use.
+// Analyser determines the needs of Python snippets. It is safe for concurrent use.
 type Analyser struct {
 	pool    *pool
 	cache   *cache
@@ -59,7 +61,7 @@ type Analyser struct {
 }
 
 // New returns an analyser with sandboxes of tier, which must run Python and outlive the analyser.
-// It does not open any yet.
+// It does not open a sandbox yet.
 func New(tier tiers.Tier) *Analyser {
 	return &Analyser{
 		pool: newPool(tier), cache: newCache(maxCached),
@@ -67,10 +69,10 @@ func New(tier tiers.Tier) *Analyser {
 	}
 }
 
-// Close closes the sandboxes. It waits for analyses under way; later ones fail.
+// Close closes the sandboxes. It waits for running analyses; later ones fail.
 func (a *Analyser) Close() error { return a.pool.close() }
 
-// Analyse returns what the snippet needs. The verdict is shared: treat it as immutable.
+// Analyse returns the needs of the snippet. The verdict is shared, so treat it as immutable.
 func (a *Analyser) Analyse(ctx context.Context, source string) (router.Verdict, error) {
 	if len(source) > maxSource {
 		return router.Verdict{

@@ -33,17 +33,17 @@ func ParseAll(texts []string) ([]Endpoint, error) {
 	return list, nil
 }
 
-// Check reports the first text that is not HOST:PORT.
+// Check reports the first string that is not HOST:PORT.
 func Check(texts []string) error {
 	_, err := ParseAll(texts)
 	return err
 }
 
-// maxHost is the longest name, in bytes, by RFC 1035.
+// maxHost is the maximum length of a name, in bytes, according to RFC 1035.
 const maxHost = 253
 
-// Parse parses HOST:PORT. A non-ASCII name must be in its xn-- form. An address is refused: an
-// endpoint names a service, and a listed name must not open the host's own network. Models read the
+// Parse parses HOST:PORT. A non-ASCII name must be in its xn-- form. It refuses addresses, because
+// an endpoint names a service, and the list must not open the host's own network. Models read the
 // errors.
 func Parse(text string) (Endpoint, error) {
 	host, port, ok := strings.Cut(text, ":")
@@ -101,8 +101,9 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// special lists addresses that look public but are not, or that contain another address: those of
-// RFC 6890 and its registries, and the metadata services of clouds that use public addresses.
+// special lists addresses that look public but are not, or that contain another address: the
+// addresses of RFC 6890 and its registries, and the metadata services of clouds that use public
+// addresses.
 var special = parsePrefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
 	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "168.63.129.16/32",

@@ -27,9 +27,9 @@ const (
 	maxOthers = 100_000  // messages that are not part of a reply, such as noise and requests
 	maxShown  = 1_000    // bytes of an error
 
-	beginTime = time.Minute      // to the end of initialize: npx may have to download the program
-	callTime  = 10 * time.Minute // for a reply, unless the caller sets it
-	endTime   = 2 * time.Second  // from the end of stdin to a kill
+	beginTime = time.Minute      // until initialize ends; npx may have to download the program
+	callTime  = 10 * time.Minute // for a reply, unless the caller sets a timeout
+	endTime   = 2 * time.Second  // from the end of stdin to the kill
 )
 
 // Agent is an agent program as a model. It implements [llm.Provider].
@@ -40,7 +40,7 @@ type Agent struct {
 	timeout time.Duration
 
 	mu      sync.Mutex // guards the fields below
-	running *process   // nil if none is
+	running *process   // nil if the program is not running
 	closed  bool
 	dropped callnotes.Dropped
 }
@@ -102,7 +102,7 @@ func (a *Agent) Complete(ctx context.Context, r llm.Request, stream func(string)
 		return a.ask(ctx, r, stream)
 	})
 
-	return ask.Complete(ctx, r, nil) // the function has already streamed
+	return ask.Complete(ctx, r, nil) // the stream function has been called already
 }
 
 // ask makes a call.
@@ -165,7 +165,7 @@ func (a *Agent) start(ctx context.Context) (*process, error) {
 	case a.running != nil && a.running.isUsable():
 		return a.running, nil
 	case a.running != nil:
-		_ = a.running.close() // it has failed already
+		_ = a.running.close() // the program has failed already
 		a.running = nil
 	}
 
@@ -177,7 +177,7 @@ func (a *Agent) start(ctx context.Context) (*process, error) {
 	return p, nil
 }
 
-// tellDropped reports the parts of a request that the protocol cannot carry, each once.
+// tellDropped reports each part of a request that the protocol does not support, once.
 func (a *Agent) tellDropped(ctx context.Context, r llm.Request) {
 	for name, isSet := range map[string]bool{
 		"temperature": r.Temperature != nil, "top_p": r.TopP != nil, "seed": r.Seed != nil,
@@ -226,10 +226,10 @@ func usageOf(u *acp.Usage) (used llm.Usage) {
 	return used
 }
 
-// authRequired is the protocol's code for a user who has not logged in.
+// authRequired is the protocol's error code if the user has not logged in.
 const authRequired = -32000
 
-// explain returns the error of a call.
+// explain turns an error of the library into the error of a call.
 func (a *Agent) explain(ctx context.Context, p *process, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -21,7 +21,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// modeVariable makes this program an agent.
+// modeVariable is the environment variable that turns this test program into an agent.
 const modeVariable = "RLM_TEST_AGENT"
 
 func TestMain(m *testing.M) {
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve is an agent. In mode kind, it does what the last word of a prompt says; the other modes
-// break the protocol.
+// serve runs an agent. In mode kind, the last word of a prompt selects what it does; the other
+// modes violate the protocol.
 func serve(mode string) {
 	switch mode {
 	case "silence":
@@ -187,7 +187,7 @@ func (a *testAgent) Prompt(ctx context.Context, r acp.PromptRequest) (out acp.Pr
 	return out, nil
 }
 
-// start returns the agent of a mode.
+// start returns an agent in a mode.
 func start(t *testing.T, mode string) *Agent {
 	t.Helper()
 	t.Setenv(modeVariable, mode)
@@ -262,7 +262,7 @@ func TestAgentsThatFailAreErrors(t *testing.T) {
 				t.Errorf("got %.100q, %v", got.Text, err)
 			}
 			if got, err := a.Complete(t.Context(), ask("think"), nil); err != nil || got.Text != "done" {
-				t.Errorf("afterwards: %q, %v", got.Text, err) // a program that failed is started again
+				t.Errorf("afterwards: %q, %v", got.Text, err) // a failed program is started again
 			}
 		})
 	}
@@ -295,7 +295,7 @@ func TestProgramsThatAreNoAgentsAreErrors(t *testing.T) {
 	}
 }
 
-// TestCallsEndWithTheirContext also calls programs that read nothing.
+// TestCallsEndWithTheirContext checks calls of programs, including programs that read nothing.
 func TestCallsEndWithTheirContext(t *testing.T) {
 	late := errors.New("late")
 	for mode, request := range map[string]llm.Request{
@@ -393,7 +393,7 @@ func TestConversationsAreOnePrompt(t *testing.T) {
 	}
 }
 
-// dropped counts the parts of requests that an agent does without.
+// dropped collects the parts of requests that an agent does not receive.
 type dropped struct{ parts []string }
 
 func (d *dropped) NoteWait(callnotes.Wait)   {}

@@ -12,8 +12,8 @@ import (
 // maxLogins bounds the ways to log in that an error names.
 const maxLogins = 5
 
-// loginsOf returns the ways to log in that an agent program offers, for people. Command is how the
-// program was started.
+// loginsOf returns the ways to log in that an agent program offers, for people. Command is the
+// command that started the program.
 func loginsOf(command string, methods []acp.AuthMethod) string {
 	var all []string
 	for i := range methods[:min(len(methods), maxLogins)] {
@@ -34,7 +34,7 @@ func loginsOf(command string, methods []acp.AuthMethod) string {
 	return texts.Truncate(texts.OneLine(strings.Join(all, "; or ")), maxShown)
 }
 
-// agentLogin describes a method of the program itself. Some programs name the command in the form
+// agentLogin describes a method of the program itself. Some programs give the command in the form
 // that Zed reads.
 func agentLogin(m *acp.AuthMethodAgent) string {
 	if terminal, is := m.Meta["terminal-auth"].(map[string]any); is {

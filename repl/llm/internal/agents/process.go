@@ -26,23 +26,23 @@ import (
 type process struct {
 	agent       *Agent
 	cmd         *exec.Cmd
-	folder      string // empty, except for the folders of sessions
+	folder      string // contains only the folders of sessions
 	stdin       io.WriteCloser
 	stdout      io.ReadCloser
 	stderr      *toolprogram.Tail
-	ended       chan struct{} // closed after the program ended
+	ended       chan struct{} // closed after the program has ended
 	conn        *acp.ClientSideConnection
 	takesImages bool
-	mayClose    bool   // sessions
+	mayClose    bool   // whether it can close sessions
 	logins      string // the ways to log in, empty for none
 
 	lines *bufio.Reader
-	rest  []byte // of a line that the library reads
+	rest  []byte // of the line that the library is reading
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[acp.SessionId]*session
 	others   int
-	failed   *llm.Error // why its output is no longer read
+	failed   *llm.Error // the reason why its output is no longer read
 }
 
 // startProcess starts a program and agrees on the protocol with it.
@@ -77,7 +77,7 @@ func startProcess(ctx context.Context, a *Agent) (p *process, err error) {
 		return err
 	})
 	if err != nil {
-		_ = p.close() // the error says why
+		_ = p.close() // err has the reason
 		var known *llm.Error
 		if errors.As(err, &known) {
 			return nil, err
@@ -98,7 +98,7 @@ func (p *process) run() (err error) {
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return err
 	}
-	stdout, writer, err := os.Pipe() // which Wait leaves open, so that the last reply is read
+	stdout, writer, err := os.Pipe() // Wait does not close it, so the last reply can be read
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (p *process) run() (err error) {
 		return errors.Join(err, stdout.Close(), writer.Close())
 	}
 
-	_ = writer.Close() // the program has its own
+	_ = writer.Close() // the program has its own copy
 	go func() {
 		defer close(p.ended)
 		_ = p.cmd.Wait()
@@ -132,7 +132,7 @@ func (p *process) isUsable() bool {
 	}
 }
 
-// call runs a request. A program that does not even read it is killed soon after the context ended.
+// call runs a request. A program that does not read it is killed soon after the context ends.
 func (p *process) call(ctx context.Context, request func() error) error {
 	returned := make(chan struct{})
 	defer close(returned)
@@ -166,8 +166,8 @@ func (p *process) close() error {
 	return os.RemoveAll(p.folder)
 }
 
-// describeEnd describes how the program ended, with its last words. They may arrive after the end of
-// the connection.
+// describeEnd describes how the program ended, with its last output to stderr, which may arrive
+// after the connection has ended.
 func (p *process) describeEnd() string {
 	late := time.NewTimer(endTime)
 	defer late.Stop()
@@ -206,8 +206,8 @@ func (p *process) fail(kind kind.Error, format string, args ...any) error {
 	return p.failed
 }
 
-// Read implements [io.Reader] for the library. It takes the updates of sessions out: the library
-// keeps a queue of them, and ends the connection if a program is faster than the queue.
+// Read implements [io.Reader] for the library. It removes the updates of sessions, because the
+// library queues them and ends the connection if the queue overflows.
 func (p *process) Read(b []byte) (int, error) {
 	for len(p.rest) == 0 {
 		line, err := p.readLine()
@@ -223,7 +223,7 @@ func (p *process) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// readLine returns a line with its end.
+// readLine returns a line, including its line end.
 func (p *process) readLine() ([]byte, error) {
 	var line []byte
 	for {
@@ -238,8 +238,8 @@ func (p *process) readLine() ([]byte, error) {
 	}
 }
 
-// receive handles a line: it gives text to its session, leaves messages of the library in rest, and
-// skips a line that is not a message.
+// receive handles a line: it passes text to its session, leaves messages for the library in rest,
+// and skips a line that is not a message.
 func (p *process) receive(line []byte) error {
 	var message struct {
 		Method string          `json:"method"`
@@ -268,7 +268,7 @@ func (p *process) receive(line []byte) error {
 	return nil
 }
 
-// update gives the text of an update to its session.
+// update passes the text of an update to its session.
 func (p *process) update(params json.RawMessage) error {
 	var update struct {
 		SessionID acp.SessionId `json:"sessionId"`
@@ -281,7 +281,7 @@ func (p *process) update(params json.RawMessage) error {
 		return p.fail(kind.ErrMalformed, "an update of a session is malformed: %v", err)
 	}
 	if update.Update.Kind != "agent_message_chunk" {
-		return nil // thoughts, tools, plans
+		return nil // an update about thoughts, tools or plans
 	}
 
 	var content struct {

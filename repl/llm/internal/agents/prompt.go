@@ -11,12 +11,12 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/chat"
 )
 
-// rules precede each prompt: the program is an agent, and the caller wants a reply.
+// rules precede each prompt, because the program is an agent but the caller needs only a reply.
 const rules = "You are asked as a language model, by a program. Write the reply alone. Do not use tools, " +
 	"and do not read or write files: all requests for permission are refused."
 
-// promptOf returns a request as one prompt: agents have no system messages, and no replies that
-// they have not written.
+// promptOf returns a request as one prompt: agents accept no system messages and no replies from
+// other sources.
 func promptOf(r llm.Request, takesImages bool) ([]acp.ContentBlock, error) {
 	messages := r.Messages
 	if r.Schema != nil {
@@ -52,7 +52,7 @@ func promptOf(r llm.Request, takesImages bool) ([]acp.ContentBlock, error) {
 	return append([]acp.ContentBlock{acp.TextBlock(strings.Join(parts, "\n\n"))}, images...), nil
 }
 
-// cutAtStop returns a text up to the first stop sequence.
+// cutAtStop returns text up to the first stop sequence.
 func cutAtStop(text string, stops []string) (cut string, isStopped bool) {
 	for _, stop := range stops {
 		if at := strings.Index(text, stop); at >= 0 && stop != "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// refusals answers the requests of a program: it gets nothing.
+// refusals denies all requests of a program.
 type refusals struct{}
 
 var _ acp.Client = refusals{}
@@ -30,7 +30,7 @@ func (refusals) RequestPermission(
 	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil
 }
 
-// SessionUpdate implements [acp.Client]. The updates do not come here: see process.Read.
+// SessionUpdate implements [acp.Client]. Updates do not arrive here: see process.Read.
 func (refusals) SessionUpdate(context.Context, acp.SessionNotification) error { return nil }
 
 // ReadTextFile implements [acp.Client].

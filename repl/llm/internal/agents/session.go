@@ -22,7 +22,7 @@ type session struct {
 	mu     sync.Mutex // guards the fields below
 	stream func(string)
 	text   strings.Builder
-	broken *llm.Error // why the text is not the reply
+	broken *llm.Error // the reason why the text is not the reply
 	ended  bool
 }
 
@@ -40,14 +40,14 @@ func (p *process) open(ctx context.Context, stream func(string)) (*session, erro
 		return err
 	})
 	if err != nil {
-		_ = os.RemoveAll(s.folder) // close removes what is left
+		_ = os.RemoveAll(s.folder) // close removes a folder that remains
 		return nil, err
 	}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.sessions[s.id] != nil {
-		_ = os.RemoveAll(s.folder) // close removes what is left
+		_ = os.RemoveAll(s.folder) // close removes a folder that remains
 		return nil, p.agent.fail(kind.ErrMalformed, fmt.Sprintf("the program answers two calls at once in one "+
 			"session, %.100q, so that their replies would mix: ask it one question at a time", s.id))
 	}
@@ -66,7 +66,7 @@ func (p *process) prompt(
 	return response, err
 }
 
-// receive adds a part of the reply. Its stream has ended when the session has.
+// receive adds a part of the reply. After the end of the session, nothing is streamed.
 func (s *session) receive(kindOf string, text *string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *session) receive(kindOf string, text *string) {
 	}
 }
 
-// end returns the reply, or why there is none. Nothing is streamed after it.
+// end returns the reply, or the reason why there is none. Nothing is streamed after end.
 func (s *session) end() (text string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,10 +111,10 @@ func (s *session) close() {
 	if p.mayClose && p.isUsable() {
 		ctx, cancel := context.WithTimeout(context.Background(), endTime)
 		defer cancel()
-		_ = p.call(ctx, func() error { // the session ends with the program at the latest
+		_ = p.call(ctx, func() error { // if this fails, the session ends with the program
 			_, err := p.conn.CloseSession(ctx, acp.CloseSessionRequest{SessionId: s.id})
 			return err
 		})
 	}
-	_ = os.RemoveAll(s.folder) // close removes what is left
+	_ = os.RemoveAll(s.folder) // process.close removes a folder that remains
 }

@@ -25,8 +25,8 @@ type Options struct {
 	Name    string     // the provider's name
 	BaseURL string     // without the version: https://api.anthropic.com
 	Key     llm.Secret // may be empty
-	KeyFrom string     // where the key comes from, for errors
-	// Learned is the folder for what is learned about servers; empty for none.
+	KeyFrom string     // the origin of the key, for errors
+	// Learned is the folder for the learned traits of servers; empty for none.
 	Learned string
 	HTTP    httpclient.HTTP
 }
@@ -104,7 +104,7 @@ type request struct {
 	ToolChoice   *toolChoice   `json:"tool_choice,omitempty"`
 }
 
-// outputConfig asks the server to enforce a schema, and sets the model's thinking effort.
+// outputConfig requests that the server enforce a schema, and sets the model's thinking effort.
 type outputConfig struct {
 	Format *outputFormat `json:"format,omitempty"`
 	Effort string        `json:"effort,omitempty"`
@@ -116,18 +116,18 @@ type outputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// cacheControl asks the server to cache the conversation for the next turn.
+// cacheControl requests that the server cache the conversation for the next turn.
 type cacheControl struct {
 	Type string `json:"type"`
 }
 
-// turn is a message whose content is a text, or blocks if it has pictures.
+// turn is a message whose content is a string, or blocks if it has pictures.
 type turn struct {
 	Role    llm.Role `json:"role"`
 	Content any      `json:"content"`
 }
 
-// block is a text or a picture in a message.
+// block is a string or a picture in a message.
 type block struct {
 	Type   string  `json:"type"`
 	Text   string  `json:"text,omitempty"`
@@ -140,7 +140,7 @@ type source struct {
 	Data      []byte `json:"data"`
 }
 
-// encodeMessage puts the pictures before the text, as the format's manual recommends.
+// encodeMessage puts pictures before the text, as the format's documentation recommends.
 func encodeMessage(m llm.Message) turn {
 	if len(m.Images) == 0 {
 		return turn{m.Role, m.Content}
@@ -160,8 +160,8 @@ const noText = "(no text)"
 
 // Encode implements [chat.Format]. System messages go into a separate field.
 //
-// A conversation that contains a reply is cached, because it will be sent again. A single
-// question is not: writing to the cache costs money.
+// A conversation that contains a reply is cached, because it will be sent again. A single question
+// is not cached, because writing to the cache costs money.
 func (format) Encode(r chat.Request, stream bool) any {
 	out := request{
 		Model: r.Model, MaxTokens: r.MaxTokens,

@@ -34,7 +34,7 @@ func encodeTools(functions []json.RawMessage) []tool {
 			Parameters  json.RawMessage `json:"parameters"`
 		}
 		if json.Unmarshal(function, &f) != nil {
-			continue // the contract in the prompt describes it, too
+			continue // the contract in the prompt also describes the tool
 		}
 		if len(f.Parameters) == 0 || string(f.Parameters) == "null" {
 			f.Parameters = anyInput
@@ -47,7 +47,7 @@ func encodeTools(functions []json.RawMessage) []tool {
 // toolUse is the type of a block that calls a tool.
 const toolUse = "tool_use"
 
-// content is a block of a reply: a text, or a call of a tool.
+// content is a block of a reply: a string, or a call of a tool.
 type content struct {
 	Type  string          `json:"type"`
 	Text  string          `json:"text"`
@@ -61,7 +61,7 @@ type calls []*oneCall
 type oneCall struct {
 	index     int // of its block
 	name      httpclient.Word
-	begun     json.RawMessage // the arguments with which it began
+	begun     json.RawMessage // the arguments in the first event of the block
 	arguments chat.Pieces
 }
 

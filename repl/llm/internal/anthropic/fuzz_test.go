@@ -30,7 +30,7 @@ func FuzzRead(f *testing.F) {
 		if stream {
 			give = func(piece string) {
 				if piece == "" {
-					streamed.Reset() // the text starts over
+					streamed.Reset() // an empty piece means that the text starts again
 				}
 				streamed.WriteString(piece)
 			}
@@ -67,13 +67,13 @@ func TestOnlyConversationsAreCached(t *testing.T) {
 	}
 }
 
-// cacheOf returns how a request asks for caching.
+// cacheOf returns the cache control of a request.
 func cacheOf(r chat.Request) *cacheControl {
 	encoded, _ := format{}.Encode(r, false).(request)
 	return encoded.CacheControl
 }
 
-// Each part has three bytes on the wire and takes a hundred in memory.
+// Each part has three bytes in the reply but takes a hundred in memory.
 func TestAFloodOfPartsIsMalformed(t *testing.T) {
 	r := &reader{}
 	flood := `{"type":"message","content":[` + strings.Repeat("{},", 20_000) + `{}]}`

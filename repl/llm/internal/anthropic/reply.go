@@ -20,11 +20,11 @@ type message struct {
 	Model   httpclient.Word          `json:"model"`
 	Content httpclient.List[content] `json:"content"`
 	ending
-	// Usage is decoded later: invalid numbers must not lose the text.
+	// Usage is decoded later, so that invalid numbers do not lose the text.
 	Usage json.RawMessage `json:"usage"`
 }
 
-// ending says why a reply ended.
+// ending holds the reason why a reply ended.
 type ending struct {
 	StopReason  string `json:"stop_reason"`
 	StopDetails struct {
@@ -43,7 +43,8 @@ type event struct {
 		Input  string `json:"partial_json"` // the same, of a call
 		ending        // message_delta
 	} `json:"delta"`
-	// Block is of content_block_start. Its text is empty at Anthropic; other servers begin the text here.
+	// Block is set in content_block_start. Anthropic leaves its text empty; other servers begin the
+	// text here.
 	Block content         `json:"content_block"`
 	Usage json.RawMessage `json:"usage"` // message_delta
 	Error json.RawMessage `json:"error"`
@@ -72,7 +73,7 @@ type reader struct {
 	calls    calls
 	refusal  string
 	finish   string
-	input    int64 // neither read from the cache nor written to it
+	input    int64 // without tokens read from or written to the cache
 	usage    llm.Usage
 	badUsage bool
 	isBegun  bool // a stream
@@ -120,7 +121,7 @@ func (r *reader) addMessage(in message) error {
 	return nil
 }
 
-// addEnding adds why the reply ended.
+// addEnding adds the reason why the reply ended.
 func (r *reader) addEnding(in ending) {
 	r.finish = finish.Merge(r.finish, in.StopReason)
 	if why := in.StopDetails.Explanation; why != "" {
@@ -128,7 +129,7 @@ func (r *reader) addEnding(in ending) {
 	}
 }
 
-// addUsage adds the usage reported so far.
+// addUsage adds the usage in an event.
 func (r *reader) addUsage(raw json.RawMessage) {
 	if len(raw) == 0 {
 		return
@@ -148,7 +149,7 @@ func (r *reader) addUsage(raw json.RawMessage) {
 	}
 }
 
-// update replaces a number if there is a new one.
+// update replaces a number if with is not nil.
 func update(number, with *int64) {
 	if with != nil {
 		*number = *with

@@ -98,7 +98,7 @@ func TestRecordedCallsAreReplayed(t *testing.T) {
 	recorded := fmt.Sprint(run(p))
 	replay := play(t, path)
 	for i := range requests {
-		requests[i].Metadata.Turn = 100 // Metadata does not count
+		requests[i].Metadata.Turn = 100 // metadata is not part of the hash
 	}
 	if played := fmt.Sprint(run(replay)); played != recorded {
 		t.Errorf("played\n%s\nrecorded\n%s", played, recorded)
@@ -277,7 +277,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzRoundTrip records any text and replays it.
+// FuzzRoundTrip checks that any recorded text can be replayed.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("a", `{"type":"boolean"}`)
 	f.Add("\xff\ufffd\\ufffd", ` {"a" : "\xff"}`)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A line truncated by a full disk stays the last one. The next program that opens the call log
-// removes it.
+// A line that a full disk truncates remains the last one, until the next program opens the call log
+// and removes it.
 func TestNothingComesAfterAHalfLine(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package calllog records model calls in a file and replays them without the models.
 //
-// A call log is a file of JSON Lines: a header, then one line for each call, written when the
-// call ends. Requests contain no keys, so neither does a call log. It does contain every prompt.
+// A call log is a file of JSON Lines: a header, then one line for each call, written when the call
+// ends. Requests contain no keys, so a call log contains none. It contains every prompt.
 // docs/reference/models.md describes the format.
 package calllog
 
@@ -69,7 +69,7 @@ func newFailure(err *llm.Error) *failure {
 	return f
 }
 
-// hashRequest identifies a request to a provider. Metadata does not count: the place of a
+// hashRequest identifies a request to a provider. Metadata is left out, because the place of a
 // question in a run does not change its answer.
 func hashRequest(provider string, r llm.Request) (string, error) {
 	text, err := json.Marshal(r)
@@ -98,7 +98,7 @@ func encodeTwice(text []byte) ([]byte, error) {
 type Log struct {
 	mu   sync.Mutex
 	file *os.File
-	err  error // why the first lost line could not be written
+	err  error // the reason why the first lost line could not be written
 }
 
 // Open opens a call log for appending, or creates one that only its owner can read. It removes a
@@ -204,8 +204,8 @@ func (rec *recorder) write(line entry) (err error) {
 	return rec.log.write(line)
 }
 
-// Check asks the recorded provider: see [llm.Check]. It records what the server reports about
-// the model, because the requests of a run depend on it.
+// Check asks the recorded provider: see [llm.Check]. It records the facts that the server reports
+// about the model, because the requests of a run depend on them.
 func (rec *recorder) Check(ctx context.Context, model string) error {
 	err := llm.Check(ctx, rec.inner, model)
 	facts := rec.Facts(model)

@@ -22,14 +22,15 @@ type Replay struct {
 	facts map[string]llm.Facts // by provider/model, does not change after Parse
 }
 
-// call is how a recorded call ended: with a response or with an error.
+// call is the outcome of a recorded call: a response or an error.
 type call struct {
 	response *response
 	failed   *llm.Error
 }
 
 // Load reads a call log to replay. The error is of the kind "bad file" and names the line. A run
-// log counts as a call log without calls: the run itself answers them, by position.
+// log is treated as a call log without calls, because the run itself answers its calls, by
+// position.
 func Load(path string) (*Replay, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -111,7 +112,7 @@ type player struct {
 	name   string
 }
 
-// Facts returns what the server reported when the call log was written: see [told.By].
+// Facts returns the facts that the server reported when the call log was written: see [told.By].
 func (p *player) Facts(model string) llm.Facts { return p.replay.facts[p.name+"/"+model] }
 
 // Complete implements [llm.Provider].

@@ -11,7 +11,7 @@ import (
 // maxCalls bounds the calls in a reply.
 const maxCalls = 128
 
-// CheckCalls returns an error if a reply has more calls than a reader keeps.
+// CheckCalls returns an error if a reply has more than maxCalls calls.
 func CheckCalls(count int) error {
 	if count <= maxCalls {
 		return nil

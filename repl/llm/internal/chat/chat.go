@@ -1,7 +1,7 @@
-// Package chat asks model servers for replies, in whatever format they use.
+// Package chat asks model servers for replies, independently of their formats.
 //
-// A [Format] writes requests and reads replies. The [Provider] built on it sends them, learns
-// what the server's models reject, and counts the use of each call.
+// A [Format] writes requests and reads replies. The [Provider] built on it sends them, learns what
+// the server's models reject, and counts the tokens of each call.
 package chat
 
 import (
@@ -26,7 +26,7 @@ type Request struct {
 	// Shape is the schema to enforce, or nil if there is none or if it is in the prompt.
 	Shape *Shape
 	// Limit is the name under which the limit of the reply is sent: one of [Format.Limits], or
-	// another text for not at all.
+	// another string if the limit is not sent.
 	Limit string
 	// AsksOneCall asks the server for at most one call of the tools.
 	AsksOneCall bool
@@ -53,7 +53,7 @@ type Reader interface {
 	// ReadEvent reads one event of a streamed reply. At the last event it returns
 	// [httpclient.ErrDone].
 	ReadEvent(data []byte) error
-	// Reply returns what has arrived so far.
+	// Reply returns the part of the reply that has arrived.
 	Reply() Reply
 }
 
@@ -61,11 +61,11 @@ type Reader interface {
 type Reply struct {
 	Text    string
 	Settled string // the beginning of the text that no later piece changes
-	Refusal string // why the model declined, instead of the text
+	Refusal string // the model's reason to decline, in place of the text
 	ID      string // the server's ID of the reply
 	Model   string
 	Finish  string // the server's word; empty while the reply has not ended
-	Unclear bool   // the pieces of the stream do not say which text they belong to: see [Pieces]
+	Unclear bool   // the pieces may mean different texts: see [Pieces]
 	Usage   llm.Usage
 	Calls   []Call // of the request's tools
 }
@@ -97,20 +97,21 @@ func (p *Provider) Complete(
 		}
 	}
 	ask := llm.Func(func(r llm.Request) (llm.Response, error) { return p.ask(ctx, r, stream) })
-	return ask.Complete(ctx, r, nil) // the function has already streamed
+	return ask.Complete(ctx, r, nil) // the stream function has been called already
 }
 
-// maxChanges bounds the changes of one request. It exceeds the number of all that can be learned.
+// maxChanges bounds the changes of one request. It exceeds the number of changes that can be
+// learned.
 const maxChanges = 16
 
-// ask asks, and asks again without what the server refuses. It remembers what it learned if the
-// model then answers.
+// ask asks the model, and asks again without the parts that the server refuses. If the model then
+// answers, it remembers these changes.
 func (p *Provider) ask(
 	ctx context.Context, r llm.Request, stream func(string),
 ) (llm.Response, error) {
 	known, limits := p.quirks.of(r.Model), p.Format.Limits()
 	var changes []change
-	isShown := false // the caller has pieces
+	isShown := false // the caller has received pieces
 	for {
 		adapted := p.quirks.adapt(r, known, limits)
 		for _, part := range parts {
@@ -159,11 +160,12 @@ func (p *Provider) ask(
 	}
 }
 
-// Keep keeps what is learned about the server's models in a folder, for other processes. It must be
-// called before the first request.
+// Keep stores the learned facts about the server's models in a folder, for other processes. It must
+// be called before the first request.
 func (p *Provider) Keep(folder string) { p.quirks.open(folder, p.Client.Base()) }
 
-// Learned returns the server's address, and sentences on what is known about a model.
+// Learned returns the server's address, and sentences that describe the learned facts about a
+// model.
 func (p *Provider) Learned(model string) (server string, what []string, err error) {
 	server = p.Client.Base()
 	if p.quirks.file != "" {
@@ -237,7 +239,7 @@ func (p *Provider) send(
 }
 
 // checkFinish returns an error if the server did not complete a reply. The call may succeed if it
-// is repeated, but the reply has cost its tokens.
+// is repeated, but the reply's tokens are paid for.
 func checkFinish(reply Reply, r llm.Request) error {
 	if _, ok := finish.Read(cmp.Or(reply.Finish, finish.Stop)); ok {
 		return nil
@@ -252,7 +254,7 @@ func checkFinish(reply Reply, r llm.Request) error {
 const maxName = 200
 
 // NewResponse returns the response for a complete reply. An implausible usage is replaced by an
-// estimate, and includes what failed attempts used.
+// estimate, and includes the tokens of failed attempts.
 func NewResponse(reply Reply, r llm.Request, outcome httpclient.Outcome) llm.Response {
 	text := reply.Text
 	reason, _ := finish.Read(cmp.Or(reply.Finish, finish.Stop)) // see checkFinish

@@ -17,7 +17,7 @@ var ownMembers = []string{
 	"tools", "tool_choice", "functions", "function_call", "input", "encoding_format",
 }
 
-// CheckExtra returns an error unless text is a JSON object that may extend a request.
+// CheckExtra returns an error unless text is a JSON object whose members may be added to a request.
 func CheckExtra(text json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil || members == nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// keptFile is the file in which the traits of a server's models are kept.
+// keptFile is the file that stores the traits of a server's models.
 type keptFile struct {
 	Version int               `json:"version"`
 	Server  string            `json:"server"`
@@ -24,7 +24,7 @@ type keptFile struct {
 
 const (
 	keptVersion = 1
-	maxKept     = 1 << 20 // bytes of a file; maxModels with maxSchemas each need less
+	maxKept     = 1 << 20 // bytes of a file; maxModels entries with maxSchemas each need less
 )
 
 // keptName returns the file for a server, or "" without a folder.
@@ -36,8 +36,8 @@ func keptName(folder, server string) string {
 	return filepath.Join(folder, hex.EncodeToString(sum[:16])+".json")
 }
 
-// readTraits reads the traits of a server's models, without those that are old. A missing file has
-// none.
+// readTraits reads the traits of a server's models, except old ones. A missing file is the same as
+// an empty one.
 func readTraits(path, server string) (map[string]traits, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +101,7 @@ func decodeKept(text []byte) (keptFile, error) {
 	return kept, nil
 }
 
-// isValid reports whether traits are such as learn makes.
+// isValid reports whether learn could have produced the traits.
 func (t *traits) isValid() bool {
 	known := []string{schemaPart, streamPart, wholePart, streamOptionsPart, systemPart, toolsPart, oneCallPart}
 	for _, p := range parts {
@@ -119,8 +119,8 @@ func (t *traits) isValid() bool {
 		!slices.ContainsFunc(t.Without, isUnknown) && !slices.ContainsFunc(t.Schemas, isNoHash)
 }
 
-// writeTraits replaces the entry of a model. Another process may have written others since, which
-// stay. The file changes at once or not at all.
+// writeTraits replaces the entry of a model. It keeps entries that another process has written
+// since. The file is replaced atomically.
 func writeTraits(path, server, model string, t traits) error {
 	models, err := readTraits(path, server)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// opened returns the quirks of a server that are kept in a folder.
+// opened returns the quirks of a server that are stored in a folder.
 func opened(folder, server string) *quirks {
 	var q quirks
 	q.open(folder, server)
@@ -93,8 +93,8 @@ func TestConfirmedDoubtsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestAGuessEndsWithTheProcess: a server that refuses a request without a reason may have had a bad
-// day.
+// TestAGuessEndsWithTheProcess checks that a change without a stated reason is not stored, because
+// the server may only have had a temporary problem.
 func TestAGuessEndsWithTheProcess(t *testing.T) {
 	folder := t.TempDir()
 	r := Request{Request: llm.Request{}, Limit: both[0]}
@@ -114,7 +114,7 @@ func TestAGuessEndsWithTheProcess(t *testing.T) {
 	}
 }
 
-// TestAFullFileCanBeRead writes as much as a file may have.
+// TestAFullFileCanBeRead checks that a file with as many traits as possible can be read.
 func TestAFullFileCanBeRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "full.json")
 	whole := traits{Limit: both[0], MaxTokens: 1 << 28, Learned: time.Now().UTC().Format(time.DateOnly)}

@@ -20,17 +20,17 @@ type change struct {
 	apply func(*traits) // nil for no change
 	// isDoubtful reports that the failure may have had another reason.
 	isDoubtful bool
-	// isGuess reports that the failure did not give its reason: the change is for this process alone.
+	// isGuess reports that the failure gave no reason, so the change applies only in this process.
 	isGuess bool
-	// isOnce reports that the change is for this request alone: its value was refused, and another
-	// request, perhaps of another client, may have a better one.
+	// isOnce reports that the change applies only to this request: its value was refused, but the
+	// value of another request may be accepted.
 	isOnce bool
 }
 
 // drops returns the change that leaves a part out.
 func drops(part string) change { return change{apply: func(t *traits) { t.drop(part) }} }
 
-// The words by which servers refuse parts of requests, in small letters.
+// The words with which servers refuse parts of requests, in lower case.
 var (
 	// limitNames are the names of the limit of a reply.
 	limitNames = []string{
@@ -38,7 +38,7 @@ var (
 		"max tokens", "completion tokens", "output tokens", "maximum tokens you requested",
 	}
 
-	// foreignWords say that a server does not know a member of a request.
+	// foreignWords say that a server does not support a member of a request.
 	foreignWords = []string{
 		"not supported", "unsupported", "extra inputs", "extra fields", "not permitted", "not allowed",
 		"unknown", "unrecogni", "unexpected", "additional propert", "instead", "deprecated",
@@ -57,13 +57,13 @@ var (
 		"prompt", "input token", "input length", "your input", "in the messages", "messages resulted",
 	}
 
-	// toolWords complain about tools, also in requests with a schema.
+	// toolWords complain about tools, even in requests with a schema.
 	toolWords = []string{"tool", "function"}
 
 	// oneCallWords complain about the request for a single call.
 	oneCallWords = []string{"parallel_tool", "parallel tool", "parallel function", "tool_choice", "tool choice"}
 
-	// schemaWords complain about a schema, or about generating by one.
+	// schemaWords complain about a schema, or about replies that must follow one.
 	schemaWords = []string{
 		"response_format", "response format", "responseformat", "response_schema", "responseschema",
 		"response schema", "response_mime_type", "response mime type", "output_config", "output_format",
@@ -98,18 +98,18 @@ var (
 	}
 )
 
-// containsAny reports whether a text contains one of several words.
+// containsAny reports whether text contains one of several words.
 func containsAny(text string, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }
 
-// learn returns what a failed request teaches: the change with which the server may answer. A
-// refused request costs no tokens. The words of the server decide; a refusal without known words is
-// tried once without the schema, and once without a stream.
+// learn returns the change, derived from a failure, with which the server may answer. A refused
+// request costs no tokens. The words of the server decide; after a refusal without known words, the
+// request is tried once without the schema and once without a stream.
 func learn(r Request, streamed bool, limits []string, failure *llm.Error) change {
 	message := strings.ToLower(failure.Message)
 	isRefused := errors.Is(failure, kind.ErrBadRequest)
-	// Some servers report a template or a grammar that fails as their own failure.
+	// Some servers report a failing template or grammar as a failure of the server.
 	isBroken := failure.Status == http.StatusInternalServerError
 
 	if isRefused || isBroken {
@@ -126,7 +126,7 @@ func learn(r Request, streamed bool, limits []string, failure *llm.Error) change
 			}
 		}
 	}
-	isMissing := failure.Status == http.StatusNotFound // also of a part, not only of the model
+	isMissing := failure.Status == http.StatusNotFound // a part may be missing, not only the model
 	if isRefused || isBroken || isMissing {
 		switch {
 		case r.AsksOneCall && containsAny(message, oneCallWords):
@@ -137,7 +137,7 @@ func learn(r Request, streamed bool, limits []string, failure *llm.Error) change
 			return drops(systemPart)
 		case r.Shape != nil && containsAny(message, schemaWords):
 			return dropsSchema(r, message)
-		case r.Shape != nil && isBroken: // perhaps a schema that breaks the server
+		case r.Shape != nil && isBroken: // the schema may have broken the server
 			c := dropsSchema(r, message)
 			c.isGuess = true
 			return c
@@ -177,8 +177,8 @@ func hasSystem(r Request) bool {
 	return slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return m.Role == llm.RoleSystem })
 }
 
-// dropsSchema returns the change that moves a schema into the prompt: this one, or all if the words
-// of the server are about all.
+// dropsSchema returns the change that moves schemas into the prompt: only this schema, or every
+// schema if the server's words concern schemas as such.
 func dropsSchema(r Request, message string) change {
 	if containsAny(message, anySchemaWords) {
 		return drops(schemaPart)
@@ -187,11 +187,11 @@ func dropsSchema(r Request, message string) change {
 	return change{apply: func(t *traits) { t.dropSchema(hash) }}
 }
 
-// numbers are the numbers in a message.
+// numbers matches the numbers in a message.
 var numbers = lazyregexp.New(`\d[\d,]*k?`)
 
-// learnLimit returns what a refusal teaches about the limit of a reply: a lower limit, or its other
-// name.
+// learnLimit returns the change of the limit of a reply that a refusal suggests: a lower limit, or
+// another name.
 func learnLimit(r Request, limits []string, message string) change {
 	isSent := r.MaxTokens > 0 && r.Limit != noLimit || len(limits) == 1
 	if !isSent || !containsAny(message, limitNames) {
@@ -208,7 +208,7 @@ func learnLimit(r Request, limits []string, message string) change {
 	if !containsAny(message, tooMuchWords) {
 		return change{}
 	}
-	if containsAny(message, promptWords) { // the numbers are about both together
+	if containsAny(message, promptWords) { // the numbers include the prompt
 		half := r.MaxTokens / 2
 		if half < leastLimit {
 			return change{}
@@ -225,7 +225,7 @@ func learnLimit(r Request, limits []string, message string) change {
 const leastLimit = 16
 
 // findLower returns the largest number in a message that is lower than the limit that was sent. If
-// the message has none, it is half of that limit.
+// there is none, it returns half of that limit.
 func findLower(message string, sent int) int {
 	if sent == 0 {
 		sent = math.MaxInt32
@@ -251,8 +251,8 @@ func findLower(message string, sent int) int {
 	return sent / 2
 }
 
-// blameLength makes a refusal without a known reason one about the length of the prompt, if the
-// prompt is clearly longer than all that the model has accepted.
+// blameLength turns a refusal without a known reason into one about the length of the prompt, if
+// the prompt is clearly longer than every prompt that the model has accepted.
 func (p *Provider) blameLength(r llm.Request, failure *llm.Error) {
 	isVague := errors.Is(failure, kind.ErrBadRequest) && isOneOf(failure.Status,
 		http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// both are the names of the limit of a reply on OpenAI's wire.
+// both holds the names of the limit of a reply in OpenAI's format.
 var both = []string{"max_completion_tokens", "max_tokens"}
 
 // learnFrom returns the traits after a refusal of a request.
@@ -43,7 +43,8 @@ func TestALimitThatIsTooLargeIsLowered(t *testing.T) {
 	}
 }
 
-// TestALimitBesideAPromptIsHalvedForOneRequest: its numbers are those of this prompt.
+// TestALimitBesideAPromptIsHalvedForOneRequest checks refusals whose numbers concern one prompt,
+// and so apply only to that request.
 func TestALimitBesideAPromptIsHalvedForOneRequest(t *testing.T) {
 	r := Request{Request: llm.Request{MaxTokens: 8192}, Limit: both[0]}
 	for _, message := range []string{

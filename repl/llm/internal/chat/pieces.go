@@ -2,24 +2,24 @@ package chat
 
 import "strings"
 
-// Pieces joins the pieces of a streamed text. Most servers send what is new in each piece; some
-// send everything so far, or the whole text once more at the end. Which it is shows in the pieces
-// themselves. The zero value is ready to use.
+// Pieces joins the pieces of a streamed text. Most servers send only new text in each piece; some
+// send all text up to then, or the whole text again at the end. The pieces themselves show which it
+// is. The zero value is ready to use.
 type Pieces struct {
-	joined strings.Builder // all pieces, one after the other
+	joined strings.Builder // all pieces, concatenated
 	last   string          // the last piece
 	count  int
 
-	isChain   bool // each piece begins with the one before it
-	grown     int  // how often a piece of the chain was longer than the one before
-	isRepeat  bool // the last piece is the same as all before it together
-	isNearly  bool // the last piece is the same, except for blanks around it
+	isChain   bool // each piece begins with the previous one
+	grown     int  // how often a piece of the chain was longer than the previous one
+	isRepeat  bool // the last piece equals all earlier pieces, joined
+	isNearly  bool // the same, except for blanks around the last piece
 	isSure    bool // the server confirmed that the pieces are a chain
 	isAgainst bool // the server contradicted the pieces
 }
 
 // sureGrowth and sureLength are how often a chain must have grown, and how many bytes a text must
-// have, so that no text of a model looks like this by chance.
+// have, so that a model's text cannot look like this by chance.
 const (
 	sureGrowth = 3
 	sureLength = 16
@@ -46,7 +46,8 @@ func (p *Pieces) Add(piece string) {
 	p.count++
 }
 
-// Compare takes the whole text so far, which some servers send with each piece.
+// Compare compares the pieces with the whole text up to now, which some servers send with each
+// piece.
 func (p *Pieces) Compare(whole string) {
 	switch text := p.Text(); {
 	case whole == "" || whole == p.last && p.grown == 0:
@@ -61,7 +62,7 @@ func (p *Pieces) Compare(whole string) {
 	}
 }
 
-// Text returns the text so far.
+// Text returns the text up to now.
 func (p *Pieces) Text() string {
 	all := p.joined.String()
 	switch {
@@ -73,8 +74,8 @@ func (p *Pieces) Text() string {
 	return all
 }
 
-// Settled returns the beginning of the text that no later piece changes. It lags behind the text
-// while the pieces may still mean two texts: at the beginning, by one piece.
+// Settled returns the beginning of the text that no later piece changes. While the pieces can still
+// be read in two ways, it is shorter than the text; at the beginning, by one piece.
 func (p *Pieces) Settled() string {
 	all := p.joined.String()
 	switch {
@@ -88,8 +89,8 @@ func (p *Pieces) Settled() string {
 	return all
 }
 
-// IsUnclear reports whether the pieces may also mean another text: the server has to be asked for
-// the whole.
+// IsUnclear reports whether the pieces may also mean another text, so that the server must be asked
+// for a reply in one piece.
 func (p *Pieces) IsUnclear() bool {
 	switch {
 	case p.isAgainst, p.isNearly && isLong(p.last):
@@ -102,16 +103,17 @@ func (p *Pieces) IsUnclear() bool {
 	return false
 }
 
-// maxBlanks is how many bytes longer a text with blanks around it may be.
+// maxBlanks is the largest difference in length, in bytes, that blanks around a text may cause.
 const maxBlanks = 16
 
-// isSimilar reports whether two texts are the same, except for a few blanks around them.
+// isSimilar reports whether two strings are the same, except for a few blanks around them.
 func isSimilar(a, b string) bool {
 	difference := len(a) - len(b)
 	return difference <= maxBlanks && difference >= -maxBlanks && strings.TrimSpace(a) == strings.TrimSpace(b)
 }
 
-// isLong reports whether a text is long enough to be sure of, and not one character again and again.
+// isLong reports whether a text is too long to be repeated by chance, and not one character
+// repeated.
 func isLong(text string) bool {
 	return len(text) >= sureLength && strings.Trim(text, text[:1]) != ""
 }

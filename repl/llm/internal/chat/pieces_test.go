@@ -54,7 +54,7 @@ func TestPiecesAreJoinedAsTheServerMeansThem(t *testing.T) {
 
 func TestAMessageBesideThePiecesDecides(t *testing.T) {
 	for name, c := range map[string]struct {
-		steps     [][2]string // a piece, and the message beside it
+		steps     [][2]string // a piece, and the message sent with it
 		want      string
 		isUnclear bool
 	}{

@@ -13,35 +13,35 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// quirks remembers what the models of a server need, so that each refusal is met only once. It is
-// safe for concurrent use. The zero value forgets everything when the process ends.
+// quirks stores what the models of a server need, so that each refusal occurs only once. It is safe
+// for concurrent use. The zero value stores nothing beyond the end of the process.
 type quirks struct {
-	file  string // where the traits are kept; empty for nowhere
+	file  string // the file that stores the traits; empty for none
 	about string // the server's address
 
 	once   sync.Once
 	mu     sync.Mutex
 	models map[string]traits
-	// guesses holds the changes whose reason no refusal stated. It is not kept: a server may have
-	// had a bad day.
+	// guesses holds the changes whose reason no refusal stated. It is not stored in the file,
+	// because the server may only have had a temporary problem.
 	guesses map[string]traits
-	// doubted counts, by model, the streams that ended without a finish reason although the same
-	// request was answered in one piece.
+	// doubted counts, by model, the streams that ended without a finish reason although the server
+	// answered the same request in one piece.
 	doubted map[string]int
 	// enforces holds the models that accepted a schema.
 	enforces map[string]bool
 	// shapes maps the hash of a schema to the form that is sent, or to nil if the schema cannot be
 	// sent.
 	shapes map[string]*Shape
-	// longest is the longest prompt that a model accepted, in estimated tokens.
+	// longest is the length of the longest prompt that a model accepted, in estimated tokens.
 	longest map[string]int64
 }
 
-// maxModels bounds the models that are remembered. Beyond it, everything is learned again.
+// maxModels bounds the models that are remembered. If there are more, everything is learned again.
 const maxModels = 256
 
-// load reads what other processes have learned. If the file cannot be read, everything is learned
-// again.
+// load reads the traits that other processes have learned. If the file cannot be read, everything
+// is learned again.
 func (q *quirks) load() {
 	q.once.Do(func() {
 		q.models, q.guesses, q.doubted = map[string]traits{}, map[string]traits{}, map[string]int{}
@@ -59,12 +59,12 @@ func (q *quirks) load() {
 	})
 }
 
-// open names the file in which the traits of a server are kept.
+// open sets the file that stores the traits of a server.
 func (q *quirks) open(folder, server string) {
 	q.file, q.about = keptName(folder, server), server
 }
 
-// of returns what is known about a model.
+// of returns the known traits of a model.
 func (q *quirks) of(model string) traits {
 	q.load()
 	q.mu.Lock()
@@ -97,7 +97,7 @@ func (q *quirks) noteSuccess(r Request) {
 	}
 }
 
-// isLongest reports whether a prompt is clearly longer than all that a model has accepted.
+// isLongest reports whether a prompt is clearly longer than every prompt that a model has accepted.
 func (q *quirks) isLongest(model string, tokens int64) bool {
 	q.load()
 	q.mu.Lock()
@@ -106,8 +106,8 @@ func (q *quirks) isLongest(model string, tokens int64) bool {
 	return tokens >= suspiciousLength && tokens > q.longest[model]+q.longest[model]/4
 }
 
-// suspiciousLength is how many tokens a prompt must have before its length can be the reason for a
-// refusal that gives none.
+// suspiciousLength is the number of tokens from which the length of a prompt can be the reason for
+// a refusal without a stated reason.
 const suspiciousLength = 8_000
 
 // keep remembers changes that made a model answer.
@@ -137,7 +137,7 @@ func (q *quirks) keep(model string, changes []change) {
 		c.apply(&known)
 		isNew = true
 	}
-	if len(known.Schemas)+len(guess.Schemas) > 1 && !q.enforces[model] { // it seems to accept none
+	if len(known.Schemas)+len(guess.Schemas) > 1 && !q.enforces[model] { // it accepts none
 		guess.drop(schemaPart)
 	}
 	makeRoom(q.guesses)
@@ -164,8 +164,8 @@ func makeRoom[V any](table map[string]V) {
 	}
 }
 
-// adapt returns a request without what the server is known to refuse. A schema that the server
-// cannot enforce becomes part of the prompt.
+// adapt returns a request without the parts that the server is known to refuse. A schema that the
+// server cannot enforce becomes part of the prompt.
 func (q *quirks) adapt(r llm.Request, known traits, limits []string) Request {
 	adapted := Request{Request: r, Limit: known.Limit, NoStreamOptions: known.lacks(streamOptionsPart)}
 	if adapted.Limit == "" {
@@ -224,13 +224,13 @@ func hashSchema(r llm.Request) string {
 
 // part is a sampling parameter that a model may reject.
 type part struct {
-	name  string // as servers call it
+	name  string // the servers' name for it
 	isSet func(s *llm.Sampling) bool
 	drop  func(s *llm.Sampling)
 }
 
-// parts are all parameters that a request can do without. The extra body is not among them: its
-// meaning is unknown.
+// parts holds all parameters that a request can omit. The extra body is not one of them, because
+// its meaning is unknown.
 var parts = []part{
 	{
 		"temperature",
@@ -246,9 +246,9 @@ var parts = []part{
 	},
 }
 
-// moveSystem returns the messages with those of the system at the beginning of the first message
-// of the user. Messages of one role in a row become one, because servers without a system role
-// often want the roles to alternate.
+// moveSystem returns the messages with the system messages at the beginning of the first user
+// message. Consecutive messages of one role become one, because servers without a system role often
+// require the roles to alternate.
 func moveSystem(messages []llm.Message) []llm.Message {
 	var system, others []llm.Message
 	for _, m := range messages {

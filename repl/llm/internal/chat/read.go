@@ -14,13 +14,13 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// errUnfinished is the cause of an error about a stream that ended in order, but without saying
-// that the reply has ended.
+// errUnfinished is the cause of an error about a stream that ended normally, but without marking
+// the end of the reply.
 var errUnfinished = errors.New("the stream ended without a finish reason")
 
-// Read reads a reply, which is one JSON value or a stream of events, whatever was asked for. If give
-// is not nil, it receives the text as it arrives. An empty piece means that the text starts over. The
-// error of a broken stream carries an estimate of its usage.
+// Read reads a reply, which may be one JSON value or a stream of events, whichever was requested.
+// If give is not nil, it receives the text as it arrives. An empty piece means that the text starts
+// again. The error of a broken stream carries an estimate of its usage.
 func Read(body io.Reader, reader Reader, r llm.Request, give func(string)) error {
 	if give == nil {
 		give = func(string) {}
@@ -46,11 +46,11 @@ func Read(body io.Reader, reader Reader, r llm.Request, give func(string)) error
 	return err
 }
 
-// streamBegins are the beginnings of event streams, after comments.
+// streamBegins holds the possible beginnings of event streams, after comments.
 var streamBegins = []string{"data", "event", "id:", "retry"}
 
-// skipToReply skips blanks, comments and a byte order mark before a reply, with which servers keep a
-// connection alive, and reports whether the reply is a stream.
+// skipToReply skips blanks, comments and a byte order mark before a reply, with which servers keep
+// a connection alive, and reports whether the reply is a stream.
 func skipToReply(in *bufio.Reader) (isStream bool, err error) {
 	for {
 		c, _, err := in.ReadRune()
@@ -109,20 +109,20 @@ type stream struct {
 	ender  httpclient.Ender // may be nil
 
 	given  string // the text that was passed on
-	text   string // the text so far
-	isDone bool   // the server said that the stream has ended
+	text   string // the text up to now
+	isDone bool   // the server has marked the end of the stream
 	isLate bool   // text came after the finish reason
 }
 
-// read reads all events. A stream must say that the reply has ended: by its last event, or by a
-// finish reason.
+// read reads all events. A stream must mark the end of the reply, by its last event or by a finish
+// reason.
 func (s *stream) read(in io.Reader) error {
 	err := httpclient.ReadEvents(in, s.readEvent)
 	reply := s.reader.Reply()
 	isFinished := reply.Finish != ""
 	switch {
 	case err != nil && isFinished && !s.isLate && errors.Is(err, kind.ErrCut):
-		// only what follows the reply is missing
+		// only data after the reply is missing
 	case err != nil:
 		return err
 	case !isFinished && (!s.isDone || reply.Text+reply.Refusal == ""):
@@ -139,7 +139,7 @@ func (s *stream) read(in io.Reader) error {
 	return nil
 }
 
-// pass passes on what is new in a text. It starts over if the text has another beginning.
+// pass passes on the new part of a text. If the text has another beginning, it starts again.
 func (s *stream) pass(text string) {
 	if rest, grows := strings.CutPrefix(text, s.given); !grows {
 		s.give("")
@@ -161,7 +161,7 @@ func (s *stream) readEvent(data string) error {
 	s.isDone = errors.Is(err, httpclient.ErrDone)
 
 	reply := s.reader.Reply()
-	// A caller that has passed pieces on cannot take them back: it gets what is certain.
+	// A caller cannot take back pieces that it has passed on, so it receives only settled text.
 	if len(reply.Settled) > len(s.given) {
 		s.pass(reply.Settled)
 	}

@@ -14,7 +14,7 @@ import (
 // Shape is a schema in a form that servers accept.
 type Shape struct {
 	Schema  json.RawMessage
-	Wrapped bool // the reply is {"value": …}, because servers want an object at the top
+	Wrapped bool // the reply is {"value": …}, because servers require an object at the top
 	Strict  bool // the server can be asked to follow it exactly: see [schema.Contract.Strict]
 }
 
@@ -23,8 +23,8 @@ var definitionKeys = []string{"$defs", "definitions", "$schema"}
 
 // newShape prepares a schema for a server that enforces schemas. The strict form is the one that
 // servers follow exactly (https://platform.openai.com/docs/guides/structured-outputs). A schema
-// that cannot have it is sent as it is. Servers want an object at the top, so any other schema is
-// wrapped in an object with one member.
+// without a strict form is sent unchanged. Servers require an object at the top, so any other
+// schema is wrapped in an object with one member.
 //
 // It returns false for a schema that cannot be sent: a schema that is not an object, or has
 // references that would break when wrapped.
@@ -53,7 +53,7 @@ func newShape(text json.RawMessage) (Shape, bool) {
 	return Shape{Schema: wrapped, Wrapped: true}, true
 }
 
-// isObject reports whether a schema, or the definition to which it refers, is of an object.
+// isObject reports whether a schema, or the definition to which it refers, describes an object.
 func isObject(top map[string]json.RawMessage) bool {
 	at := top
 	for range maxRefs {
@@ -73,7 +73,7 @@ func isObject(top map[string]json.RawMessage) bool {
 	return kind == `"object"` || kind == "" && hasProperties
 }
 
-// maxRefs is the number of references that lead to a definition.
+// maxRefs bounds the chain of references that lead to a definition.
 const maxRefs = 8
 
 // wrapSchema returns the schema of an object whose member "value" has the given schema.
@@ -91,8 +91,8 @@ func wrapSchema(inner map[string]json.RawMessage) map[string]any {
 	return outer
 }
 
-// isPortable reports whether all references in a schema point into its definitions, so that they
-// stay valid when the rest moves one level down.
+// isPortable reports whether all references in a schema point into its definitions, so they stay
+// valid when the rest of the schema moves one level down.
 func isPortable(node any) bool {
 	isBound := func(inner any) bool { return !isPortable(inner) }
 	switch n := node.(type) {
@@ -117,7 +117,7 @@ func isDefinition(target string) bool {
 }
 
 // unwrapValue returns, as JSON, the value in a reply to a wrapped schema. A reply without the
-// wrapping is returned unchanged: the server did not enforce the schema.
+// wrapping is returned unchanged, because the server did not enforce the schema.
 func unwrapValue(text string) string {
 	var outer map[string]json.RawMessage
 	err := json.Unmarshal([]byte(text), &outer)
@@ -127,9 +127,9 @@ func unwrapValue(text string) string {
 	return string(outer["value"])
 }
 
-// appendInstruction returns the messages with an instruction to follow the schema, for servers
-// that cannot enforce one. It comes at the end of the last user message, where models follow it
-// best.
+// appendInstruction returns the messages with an instruction to follow the schema, for servers that
+// cannot enforce one. The instruction is at the end of the last user message, where models follow
+// it best.
 func appendInstruction(messages []llm.Message, text json.RawMessage) []llm.Message {
 	instruction := fmt.Sprintf(
 		"Reply with one JSON value and nothing else: no explanation, no code fence. "+
@@ -145,8 +145,8 @@ func appendInstruction(messages []llm.Message, text json.RawMessage) []llm.Messa
 	return append(messages, llm.Message{Role: llm.RoleUser, Content: instruction})
 }
 
-// removeFence returns a reply without the code fence around it, which models add to JSON even
-// when asked not to.
+// removeFence returns a reply without the code fence around it, which some models add to JSON
+// despite instructions.
 func removeFence(text string) string {
 	inner, opened := strings.CutPrefix(strings.TrimSpace(text), "```")
 	inner, closed := strings.CutSuffix(inner, "```")
@@ -162,7 +162,7 @@ func removeFence(text string) string {
 	return strings.TrimSpace(body)
 }
 
-// dropNulls returns a reply to the strict form of a schema without the nulls that stand for missing
+// dropNulls returns a reply to the strict form of a schema without the nulls that replace missing
 // members. A reply that does not meet the schema is returned unchanged.
 func dropNulls(text string, original json.RawMessage) string {
 	if !strings.Contains(text, "null") {

@@ -7,9 +7,10 @@ import (
 )
 
 // traits describe what requests to a model must contain or avoid, learned from its server's
-// refusals. The zero value needs nothing. A copy may be changed: no method changes a list in place.
+// refusals. The zero value has no requirements. A copy may be changed, because no method changes a
+// list in place.
 type traits struct {
-	// Limit is the name under which the server knows the limit of a reply, or noLimit.
+	// Limit is the server's name for the limit of a reply, or noLimit.
 	Limit string `json:"limit,omitempty"`
 	// MaxTokens is the largest limit of a reply that the server accepts, 0 if unknown.
 	MaxTokens int `json:"max_tokens,omitempty"`
@@ -22,22 +23,22 @@ type traits struct {
 	Learned string `json:"learned"`
 }
 
-// The parts of requests that a server may refuse, besides sampling parameters.
+// The parts of requests that a server may refuse, in addition to sampling parameters.
 const (
 	schemaPart        = "schema"         // any schema
 	streamPart        = "stream"         // OpenAI streams some models only to verified accounts
-	wholePart         = "whole"          // replies in one piece: DashScope only streams some models
+	wholePart         = "whole"          // whole replies; DashScope can only stream some models
 	streamOptionsPart = "stream_options" // the usage at the end of a stream
 	systemPart        = "system"         // messages of the role system
 	toolsPart         = "tools"          // functions that the model may call
-	oneCallPart       = "one call"       // the request for at most one call of them
+	oneCallPart       = "one call"       // the request for at most one tool call
 )
 
 // noLimit means that the server accepts no limit of replies under any name.
 const noLimit = "none"
 
-// maxSchemas is how many refused schemas of a model are remembered. A server that refuses more
-// counts as one that refuses all.
+// maxSchemas is how many refused schemas of a model are remembered. If a server refuses more, it is
+// assumed to refuse all.
 const maxSchemas = 32
 
 // lacks reports whether the server refuses a part.
@@ -79,7 +80,7 @@ func (t *traits) isOld(now time.Time) bool {
 	return err != nil || now.Sub(day) > keptFor || day.Sub(now) > 48*time.Hour
 }
 
-// keptFor is how long traits are kept. Then they are learned again.
+// keptFor is the time for which traits are kept before they are learned again.
 const keptFor = 30 * 24 * time.Hour
 
 // sentences describes the traits for people.

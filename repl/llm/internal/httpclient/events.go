@@ -19,12 +19,12 @@ var ErrDone = errors.New("done")
 // maxEvent bounds the bytes of one event of a stream.
 const maxEvent = 1 << 20
 
-// LastEvent ends the streams of OpenAI's wire. Some servers end nothing after it, not even its line.
+// LastEvent ends streams in OpenAI's format. Some servers omit the line end after it.
 const LastEvent = "[DONE]"
 
-// ReadEvents passes the data of each event of a stream to a function, until the function
-// returns an error or the body ends. Events without data say nothing, such as the comments and
-// types with which servers keep a connection alive. A line that is a JSON object is an event, too.
+// ReadEvents passes the data of each event of a stream to a function, until the function returns an
+// error or the body ends. It skips events without data, such as the comments and types with which
+// servers keep a connection alive. A line that is a JSON object is also an event.
 //
 // A stream that ends in the middle of a line was truncated, unless the line is a whole JSON value.
 func ReadEvents(body io.Reader, each func(data string) error) error {
@@ -58,7 +58,7 @@ type events struct {
 	isError bool // the event has the name "error"
 }
 
-// addLine adds a line. IsCut reports that the body ended before the line did.
+// addLine adds a line. IsCut reports that the body ended within the line.
 func (e *events) addLine(line []byte, isCut bool) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -102,8 +102,8 @@ func (e *events) addLine(line []byte, isCut bool) error {
 	return nil
 }
 
-// give passes on the data of an event, unless there is none. An error that the reader does not know
-// is an error all the same.
+// give passes on the data of an event, unless there is none. An event named "error" ends the stream
+// even if the reader accepts its data.
 func (e *events) give() error {
 	text, isError := string(e.data), e.isError
 	e.data, e.lines, e.isError = e.data[:0], 0, false
@@ -122,7 +122,7 @@ func (e *events) give() error {
 // IsLast reports whether the data of an event is [LastEvent].
 func IsLast(data string) bool { return strings.TrimSpace(data) == LastEvent }
 
-// endOf returns the error of a reader, or nil if it wants no more events.
+// endOf returns the error of a reader, or nil if the reader needs no more events.
 func endOf(err error) error {
 	if errors.Is(err, ErrDone) {
 		return nil
@@ -132,11 +132,12 @@ func endOf(err error) error {
 
 // lineEnds splits a stream into lines, which end with CR, LF or both.
 type lineEnds struct {
-	afterCR bool // if LF comes next, it belongs to the same end
+	afterCR bool // an LF that follows belongs to the same line end
 	isCut   bool // the last line has no end
 }
 
-// split is a [bufio.SplitFunc]. It never waits for what follows CR: the stream may pause there.
+// split is a [bufio.SplitFunc]. It never waits for the byte after CR, because the stream may pause
+// there.
 func (l *lineEnds) split(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	if len(data) == 0 {
 		return 0, nil, nil

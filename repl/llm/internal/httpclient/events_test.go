@@ -62,7 +62,8 @@ func TestEventsAreReadHoweverServersWriteThem(t *testing.T) {
 	}
 }
 
-// TestAnEventIsGivenBeforeTheNextByte: a server may pause after an event, whatever its line ends.
+// TestAnEventIsGivenBeforeTheNextByte checks that an event is passed on immediately, whatever its
+// line ends, because a server may pause after it.
 func TestAnEventIsGivenBeforeTheNextByte(t *testing.T) {
 	for _, event := range []string{"data: a\n\n", "data: a\r\r", "data: a\r\n\r\n"} {
 		from, to := io.Pipe()
@@ -96,8 +97,8 @@ func TestAReaderEndsAStream(t *testing.T) {
 	}
 }
 
-// FuzzReadEvents compares streams that arrive whole and byte by byte, and with each kind of line
-// ends.
+// FuzzReadEvents checks that a stream yields the same events if it arrives whole or byte by byte,
+// and with each kind of line end.
 func FuzzReadEvents(f *testing.F) {
 	f.Add("\ufeffdata: a\r\n\r\nevent: x\rdata: b\rdata\r\rdata: [DONE]")
 	f.Add("data: a\n\n: ping\n\n\n\ndata:  b\ndata: c\n\nda")

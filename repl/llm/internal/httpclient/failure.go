@@ -24,7 +24,7 @@ const (
 )
 
 // clean makes a server's message fit for display: no key, no control characters, bounded length.
-// Control characters are removed first: one in the middle of a key would hide it.
+// Control characters are removed first, because one in the middle of a key would hide the key.
 func (c *Client) clean(text string) string {
 	text = strings.Map(printable, text)
 	if key := c.options.Key.Reveal(); key != "" {
@@ -47,21 +47,21 @@ func printable(r rune) rune {
 	return r
 }
 
-// cleanError is an error whose text is fit for display. Its cause can be tested for, but the
-// cause's own text is not exposed.
+// cleanError is an error whose message is fit for display. Its cause can be tested for, but the
+// cause's own message is not exposed.
 type cleanError struct {
 	text string
 	err  error
 }
 
-// Error returns the text.
+// Error returns the message.
 func (e cleanError) Error() string { return e.text }
 
 // Is reports whether the cause is the target.
 func (e cleanError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// classifyTransportError turns an error of net/http into an *llm.Error, or into the cause of the
-// context if that is why it failed.
+// classifyTransportError turns an error of net/http into an *llm.Error, or into the context's cause
+// if the context ended the call.
 func (c *Client) classifyTransportError(
 	ctx, attempt context.Context, call Call, err error,
 ) error {
@@ -118,8 +118,8 @@ func (c *Client) readStatusError(ctx context.Context, response *http.Response) e
 // versioned matches the path of an address with the version of the server's interface.
 var versioned = lazyregexp.New(`/v\d`)
 
-// adviseVersion names the address of a call for which the server has nothing, if the address lacks a
-// version: most servers of OpenAI's interface have it at /v1.
+// adviseVersion names the address of a call if the server has nothing at it and the address lacks a
+// version, since most servers have OpenAI's interface at /v1.
 func (c *Client) adviseVersion(response *http.Response) string {
 	if response.StatusCode != http.StatusNotFound || response.Request == nil ||
 		versioned.MatchString(response.Request.URL.Path) {
@@ -129,17 +129,17 @@ func (c *Client) adviseVersion(response *http.Response) string {
 		"; does the address of the server end with /v1?"
 }
 
-// description is how servers describe an error.
+// description is a server's description of an error.
 type description struct {
 	Message string          `json:"message"`
 	Type    string          `json:"type"`
-	Code    json.RawMessage `json:"code"` // a text or a number
-	// Metadata is OpenRouter's: its member raw holds the message of the upstream server, in any
-	// form.
+	Code    json.RawMessage `json:"code"` // a string or a number
+	// Metadata is sent by OpenRouter. Its member raw holds the message of the upstream server, in
+	// any form.
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// words returns the description as text.
+// words returns the description as one string.
 func (d description) words() string {
 	var behind struct {
 		Raw json.RawMessage `json:"raw"`
@@ -159,8 +159,8 @@ func (d description) words() string {
 	return strings.TrimPrefix(d.Message+": "+raw, ": ")
 }
 
-// ParseFailure reads the description of an error from the body of a failed reply or from a
-// stream. Its kind is derived from the description alone; if that reveals nothing, it is "server
+// ParseFailure reads the description of an error from the body of a failed reply or from a stream.
+// The kind is derived only from the description; if that reveals nothing, the kind is "server
 // error".
 func ParseFailure(text []byte) *llm.Error {
 	var list [1]json.RawMessage // Gemini puts the description into a list
@@ -169,7 +169,7 @@ func ParseFailure(text []byte) *llm.Error {
 	}
 	var outer struct {
 		description
-		Error  json.RawMessage `json:"error"` // a description or a text
+		Error  json.RawMessage `json:"error"` // a description or a string
 		Detail string          `json:"detail"`
 	}
 	if json.Unmarshal(text, &outer) != nil {
@@ -198,8 +198,8 @@ func ParseFailure(text []byte) *llm.Error {
 	}
 }
 
-// classifyStatus returns the kind that a status indicates. Where the status is vague, the kind
-// indicated by the server's words decides.
+// classifyStatus returns the kind that a status indicates. If the status is vague, the kind that
+// the server's words indicate decides.
 func classifyStatus(status int, worded error, message string) error {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
@@ -215,7 +215,7 @@ func classifyStatus(status int, worded error, message string) error {
 	case errors.Is(worded, kind.ErrContextLength):
 		return worded // some servers report this with status 500
 	case status == http.StatusNotImplemented:
-		return kind.ErrBadRequest // it will not appear later either
+		return kind.ErrBadRequest // the function will not appear later either
 	case status == http.StatusConflict, status >= http.StatusInternalServerError:
 		return kind.ErrServer
 	case status == http.StatusRequestEntityTooLarge:

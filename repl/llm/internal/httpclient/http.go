@@ -11,11 +11,11 @@ import (
 // defaults.
 type HTTP struct {
 	Timeout time.Duration // for one attempt, until the last byte of the reply; 10 minutes
-	// Attempts bounds the attempts whose replies are late, broken or malformed; 5. Such
-	// replies may have cost their tokens.
+	// Attempts bounds the attempts whose replies are late, broken or malformed; 5. The tokens of
+	// such replies may have to be paid for.
 	Attempts int
-	// Outage is how long a call is retried after its first failure; 5 minutes, negative for
-	// never. A server that never answered gets at most 10 seconds.
+	// Outage is the time for which a call is retried after its first failure; 5 minutes, negative
+	// for none. It is at most 10 seconds for a server that never answered.
 	Outage      time.Duration
 	FirstWait   time.Duration // the mean pause before the second attempt, then doubled; 0.5 s
 	MaxWait     time.Duration // the longest pause not requested by the server; 15 s

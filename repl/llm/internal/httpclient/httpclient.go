@@ -1,6 +1,6 @@
-// Package httpclient sends requests to model servers over HTTP. It sends the key to one host
-// only, bounds replies, retries what may succeed later, and returns failures as [llm.Error]. It
-// is independent of the format of requests and replies.
+// Package httpclient sends requests to model servers over HTTP. It sends the key only to one host,
+// bounds replies, retries calls that may succeed later, and returns failures as [llm.Error]. It is
+// independent of the format of requests and replies.
 package httpclient
 
 import (
@@ -22,9 +22,9 @@ type Options struct {
 	Name      string // the provider's name, for errors
 	BaseURL   string // http or https; calls append their path
 	Key       llm.Secret
-	KeyFrom   string // where the key comes from, for errors
+	KeyFrom   string // the origin of the key, for errors
 	KeyHeader string // the header that carries the key
-	KeyPrefix string // the text before the key, such as "Bearer "
+	KeyPrefix string // the prefix of the key, such as "Bearer "
 	Advice    string // what to do if the server cannot be reached
 	HTTP      HTTP
 }
@@ -38,11 +38,11 @@ const (
 	defaultMaxResponse = 16 << 20
 
 	// idleConns is the number of connections that are kept for the next call. It exceeds any
-	// sensible fan-out, so a fan-out does not keep reopening its connections.
+	// sensible fan-out, so a fan-out does not repeatedly reopen its connections.
 	idleConns = 256
 	// maxHeaderBytes bounds the headers of a reply.
 	maxHeaderBytes = 64 << 10
-	// maxRedirects is how many redirects within a host are followed.
+	// maxRedirects is the number of redirects within a host that are followed.
 	maxRedirects = 3
 )
 
@@ -82,7 +82,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// Client talks to one server. It is safe for concurrent use.
+// Client sends requests to one server. It is safe for concurrent use.
 type Client struct {
 	options Options
 	base    string
@@ -174,13 +174,13 @@ func areHeadersValid(headers map[string]string) bool {
 	return true
 }
 
-// IsLoopback reports whether a host is this machine.
+// IsLoopback reports whether a host is this machine's loopback.
 func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// redirectError is a redirect that was not followed.
+// redirectError reports a redirect that was not followed.
 type redirectError struct{ target string }
 
 // Error names the target of the redirect.
@@ -188,8 +188,8 @@ func (e *redirectError) Error() string {
 	return "the server redirects the request to " + e.target
 }
 
-// checkRedirect follows a redirect only if it stays on the host and repeats the request.
-// net/http would send the prompt, and a key in a custom header, to any other host.
+// checkRedirect allows a redirect only if it stays on the host and repeats the request. net/http
+// would send the prompt, and a key in a custom header, to any other host.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > maxRedirects || req.Method != first.Method ||

@@ -157,7 +157,8 @@ func TestABodyIsReadToItsBoundAndNoFurther(t *testing.T) {
 	}
 }
 
-// TestTheErrorSaysWhatCameInPlaceOfAReply: a page from a proxy, nothing, or only a part.
+// TestTheErrorSaysWhatCameInPlaceOfAReply checks the errors for a page from a proxy, an empty body
+// and a truncated reply.
 func TestTheErrorSaysWhatCameInPlaceOfAReply(t *testing.T) {
 	const page = "<html>\n<title>Sign in</title>sk-secret"
 	for _, c := range []struct {

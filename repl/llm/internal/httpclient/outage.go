@@ -14,17 +14,17 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// contact remembers when a server answered.
+// contact records whether and when a server answered.
 type contact struct {
-	answered atomic.Bool  // anything at all
+	answered atomic.Bool  // whether the server has ever answered
 	success  atomic.Int64 // the last success, in nanoseconds since 1970
 }
 
-// patience decides how long a call is retried.
+// patience decides for how long a call is retried.
 //
-// Time bounds all attempts. While the server is away, it is the only bound, because these
-// attempts cost nothing. A reply that was late, interrupted or unreadable may have cost its
-// tokens, so the number of such attempts is also bounded.
+// Time bounds all attempts. While the server is away, time is the only bound, because these
+// attempts cost nothing. The tokens of a late, interrupted or unreadable reply may have to be paid
+// for, so the number of such attempts is also bounded.
 type patience struct {
 	client *Client
 	once   bool      // no retries
@@ -34,8 +34,8 @@ type patience struct {
 	lowered int
 }
 
-// next returns the pause before the next attempt, or false if the call has to be given up. The
-// failure then explains why.
+// next returns the pause before the next attempt, or false if the call must be given up. The
+// failure then has the reason.
 func (p *patience) next(
 	ctx context.Context, failure *llm.Error, hint retryHint,
 ) (pause time.Duration, again bool) {
@@ -69,9 +69,9 @@ func (p *patience) next(
 	return pause, true
 }
 
-// isAway reports whether a failure shows that the server is away: it cannot be reached, declines
-// all work, or breaks the connection or fails before it replies. A server that fails with the status 500
-// and answers other calls in the meantime is not away: the request may be the reason.
+// isAway reports whether a failure shows that the server is away: it is unreachable, declines all
+// work, or breaks the connection or fails before it replies. A server that fails with the status
+// 500 and answers other calls in the meantime is not away: the request may be the cause.
 func (p *patience) isAway(failure *llm.Error) bool {
 	switch {
 	case failure.Status == http.StatusInternalServerError:
@@ -82,14 +82,14 @@ func (p *patience) isAway(failure *llm.Error) bool {
 	return isOneOf(failure.Kind, kind.ErrRateLimited, kind.ErrServer, kind.ErrUnreachable)
 }
 
-// timeLimit is how long a call is retried after its first failure, and advice in case that was
-// not enough.
+// timeLimit is the time for which a call is retried after its first failure, with advice in case it
+// was too short.
 type timeLimit struct {
 	most   time.Duration
 	advice string
 }
 
-// firstContact is how long a server that never answered may stay silent: its address may be
+// firstContact is the time limit for a server that never answered, because its address may be
 // wrong.
 const firstContact = 10 * time.Second
 
@@ -102,8 +102,8 @@ func (p *patience) limit(failure *llm.Error) timeLimit {
 	return timeLimit{outage, "raise --outage to wait longer"}
 }
 
-// findObstacle returns why a call cannot wait for its next attempt, or "" if it can. The server
-// may have asked for the pause.
+// findObstacle returns the reason why a call cannot wait for its next attempt, or "" if it can.
+// Asked is the pause that the server requested, or 0.
 func (l timeLimit) findObstacle(
 	ctx context.Context, asked, pause, waited time.Duration,
 ) string {
@@ -126,7 +126,7 @@ func (l timeLimit) findObstacle(
 	return ""
 }
 
-// addReason adds the reason for giving up to a cause.
+// addReason adds, to a cause, the reason for giving up.
 func addReason(cause error, reason string) error {
 	if cause != nil {
 		reason = cause.Error() + ": " + reason
@@ -134,13 +134,13 @@ func addReason(cause error, reason string) error {
 	return cleanError{text: reason, err: cause}
 }
 
-// leastPause is the shortest pause that a server can request: otherwise it might request a
+// leastPause is the shortest pause that a server can request. Otherwise it might request one
 // millisecond throughout an outage.
 const leastPause = 100 * time.Millisecond
 
-// choosePause returns how long to wait before the next attempt: as long as the server asks, else
-// twice as long as before, within the time left. Half of the pause is random, so that calls
-// which failed together do not return together.
+// choosePause returns the pause before the next attempt: the pause that the server requested, or
+// else twice the previous one, within the time left. Half of the pause is random, so that calls
+// that failed simultaneously do not repeat simultaneously.
 func (c *Client) choosePause(failure *llm.Error, left time.Duration) time.Duration {
 	policy := c.options.HTTP
 	if asked := failure.RetryAfter; asked > 0 {

@@ -39,7 +39,7 @@ type roundTripper func(r *http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// reply returns a response with a status, a text and header pairs.
+// reply returns a response with a status, a body and header pairs.
 func reply(status int, text string, header ...string) (*http.Response, error) {
 	r := &http.Response{
 		StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)),
@@ -126,7 +126,7 @@ func TestACallIsGivenUpWithTheReason(t *testing.T) {
 		name   string
 		server fakeServer
 		policy HTTP
-		after  time.Duration // at least; five more seconds at most
+		after  time.Duration // at least this long; at most five seconds longer
 		calls  int           // 0 for any number
 		reason string
 	}{
@@ -272,7 +272,8 @@ func TestAnInterruptEndsTheWaitAtOnce(t *testing.T) {
 	})
 }
 
-// TestAServerMayComeUpWhileARunBegins: llama.cpp answers 503 while it loads a model.
+// TestAServerMayComeUpWhileARunBegins checks calls to a server that is still starting; llama.cpp
+// answers 503 while it loads a model.
 func TestAServerMayComeUpWhileARunBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := fakeServer(func(since time.Duration, _ *http.Request) (*http.Response, error) {

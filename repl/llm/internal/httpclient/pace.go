@@ -22,7 +22,7 @@ type pace struct {
 	queue  []chan struct{}
 }
 
-// newPace returns a pace with an initial bound, for a server that works on few requests at once
+// newPace returns a pace with an initial bound, for a server that handles few requests concurrently
 // and queues the others. Zero means no bound.
 func newPace(atOnce int) *pace {
 	return &pace{most: float64(atOnce), start: float64(atOnce)}
@@ -77,9 +77,9 @@ func (p *pace) admit() {
 	}
 }
 
-// leave returns a place and learns from the outcome of the request. Several 429s in one round
-// count once, because they answer the same burst. It returns the new bound if it was lowered,
-// else 0.
+// leave returns a place and adapts the bound to the outcome of the request. Several 429s in one
+// round lower the bound once, because they answer the same burst. It returns the new bound if it
+// was lowered, else 0.
 func (p *pace) leave(round int, err error) (lowered int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -54,7 +54,7 @@ func TestSuccessesRaiseTheBoundByOnePerRound(t *testing.T) {
 	if p.most != 4 {
 		t.Fatalf("the bound is %v, want 4", p.most)
 	}
-	for range 9 { // seven are left, two come
+	for range 9 { // seven remain, two are added
 		if p.flying == 0 {
 			enterAll(t, p, 2)
 		}
@@ -81,7 +81,7 @@ func TestABoundFromTheBeginningIsNeverExceeded(t *testing.T) {
 	}
 }
 
-// TestRequestsWaitInTheirOrder frees one place at a time.
+// TestRequestsWaitInTheirOrder frees one place at a time and checks that requests begin in order.
 func TestRequestsWaitInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, order := newPace(1), make(chan int, 5)
@@ -105,8 +105,9 @@ func TestRequestsWaitInTheirOrder(t *testing.T) {
 	})
 }
 
-// TestACallsPlaceIsFreeWhileItPauses uses a server that answers 429 while more than three
-// requests are in flight. All calls must succeed, and the crowd must shrink.
+// TestACallsPlaceIsFreeWhileItPauses uses a server that answers 429 while more than three requests
+// are in flight. It checks that all calls succeed and that the bound on requests in flight is
+// lowered.
 func TestACallsPlaceIsFreeWhileItPauses(t *testing.T) {
 	const capacity, callers = 3, 24
 	var mu sync.Mutex

@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// ReadJSON decodes a body that holds one JSON value. A byte order mark before it is skipped, and so
-// are lines of an event stream after it: comments, and [LastEvent].
+// ReadJSON decodes a body that holds one JSON value. It skips a byte order mark before the value,
+// and lines of an event stream after it, which are comments and [LastEvent].
 func ReadJSON(body io.Reader, into any) error {
 	text, err := io.ReadAll(body)
 	if err != nil {
@@ -33,8 +33,8 @@ func ReadJSON(body io.Reader, into any) error {
 	}
 }
 
-// isTrailer reports whether a line may follow a JSON value: it belongs to an event stream and says
-// nothing.
+// isTrailer reports whether a line may follow a JSON value: it belongs to an event stream and has
+// no data.
 func isTrailer(line []byte) bool {
 	return bytes.HasPrefix(line, []byte(":")) || bytes.HasPrefix(line, []byte("event:")) ||
 		IsLast(string(bytes.TrimPrefix(line, []byte("data:"))))
@@ -43,11 +43,11 @@ func isTrailer(line []byte) bool {
 // byteOrderMark is the mark that some servers write before UTF-8.
 var byteOrderMark = []byte("\ufeff")
 
-// Word is a name in a reply, such as its ID. Some servers send a number, which is taken as it is
-// written; any other value is ignored, because it must not make the reply fail.
+// Word is a name in a reply, such as its ID. Some servers send a number, which is kept as written;
+// any other value is ignored, so that the reply does not fail.
 type Word string
 
-// UnmarshalJSON never fails.
+// UnmarshalJSON decodes a string or a number and ignores other values. It never fails.
 func (w *Word) UnmarshalJSON(data []byte) error {
 	*w = ""
 	switch {
@@ -60,8 +60,8 @@ func (w *Word) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Decode decodes one JSON value. A value that ends early was truncated; any other mistake makes
-// it malformed.
+// Decode decodes one JSON value. A value that ends early is an error of the kind "reply cut off";
+// any other mistake makes it malformed.
 func Decode(text []byte, into any) error {
 	err := json.Unmarshal(text, into)
 	if err == nil {
@@ -78,8 +78,8 @@ func Decode(text []byte, into any) error {
 // maxItems bounds the items of a list in a reply.
 const maxItems = 10_000
 
-// List is a list in a reply. It is decoded item by item up to a limit: an item such as
-// "{}," has three bytes and takes a hundred in memory.
+// List is a list in a reply. It is decoded item by item up to a limit: an item such as "{}," has
+// three bytes but takes a hundred bytes of memory.
 type List[T any] []T
 
 // UnmarshalJSON decodes a list, or null for an empty one.
@@ -109,9 +109,9 @@ func (l *List[T]) UnmarshalJSON(data []byte) error {
 // fetchTimeout bounds an attempt to fetch the server's description of itself.
 const fetchTimeout = 30 * time.Second
 
-// Fetch decodes the server's description of itself. Servers other than the vendor's may not
-// support the request: then Fetch leaves into unchanged and returns no error. The call has a
-// path, and a body if the server requires one.
+// Fetch decodes the server's description of itself. Servers of other vendors might not support the
+// request; then Fetch leaves into unchanged and returns no error. The call has a path, and a body
+// if the server requires one.
 func (c *Client) Fetch(ctx context.Context, call Call, into any) error {
 	call.Method, call.Timeout = cmp.Or(call.Method, http.MethodGet), fetchTimeout
 	call.Read = func(body io.Reader) error { return ReadJSON(body, into) }
@@ -124,7 +124,7 @@ func (c *Client) Fetch(ctx context.Context, call Call, into any) error {
 	return err
 }
 
-// isUnsupported reports whether the server does not know a request at all.
+// isUnsupported reports whether the server does not support a request.
 func isUnsupported(failure *llm.Error) bool {
 	return failure.Status == http.StatusMethodNotAllowed ||
 		failure.Status == http.StatusNotFound && !errors.Is(failure, kind.ErrUnknownModel)

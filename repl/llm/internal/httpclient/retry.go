@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// Outcome reports what a call used.
+// Outcome reports the attempts and the wasted tokens of a call.
 type Outcome struct {
 	Attempts int
 	wasted   llm.Usage // used by failed attempts that received part of a reply
@@ -22,12 +22,12 @@ type Outcome struct {
 // AddWaste returns the usage plus that of failed attempts.
 func (o Outcome) AddWaste(u llm.Usage) llm.Usage { return addUsage(u, o.wasted) }
 
-// Do makes a call and repeats it while that may help: see patience.
+// Do makes a call and repeats it while this may help: see patience.
 //
 // It repeats the statuses 408, 409, 429 and 5xx, unless the header X-Should-Retry says
 // otherwise, as the vendors' own clients do. It also repeats connections that fail, and replies
-// that are late, truncated or unreadable. It does not repeat what would fail again: other
-// statuses, lack of credit, oversized replies, and redirects.
+// that are late, truncated or unreadable. It does not repeat calls that would fail again: after
+// other statuses, lack of credit, oversized replies, and redirects.
 func (c *Client) Do(ctx context.Context, call Call) (Outcome, error) {
 	var done Outcome
 	p := patience{client: c, once: call.Once}
@@ -66,9 +66,9 @@ func (c *Client) Do(ctx context.Context, call Call) (Outcome, error) {
 	}
 }
 
-// annotateError adds provider and model to the error of an attempt, and removes the key from
-// its texts. It returns nil for an error that is not a failure of the call, such as a
-// cancelled context.
+// annotateError adds provider and model to the error of an attempt, and removes the key from its
+// messages. It returns nil for an error that is not a failure of the call, such as a cancelled
+// context.
 func (c *Client) annotateError(err error, call Call) *llm.Error {
 	var failure *llm.Error
 	if !errors.As(err, &failure) {
@@ -117,10 +117,10 @@ func wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// maxRetryAfter caps longer waits, which no client makes.
+// maxRetryAfter caps the wait that a server may request.
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// parseRetryAfter reads how long a server asks to wait: Retry-After in seconds or as a
+// parseRetryAfter reads the wait that a server requests: Retry-After in seconds or as a
 // date (RFC 9110, section 10.2.3), or Retry-After-Ms, which both vendors send. It
 // returns 0 if the header is missing, in the past or malformed.
 func parseRetryAfter(header http.Header, now time.Time) time.Duration {
@@ -165,8 +165,8 @@ func addUsage(a, b llm.Usage) llm.Usage {
 	}
 }
 
-// addUSD adds the costs that servers reported for two calls. The sum is unknown, which is 0, if
-// one of them used tokens at an unreported cost.
+// addUSD adds the costs that servers reported for two calls. The sum is 0, that is, unknown, if one
+// of them used tokens at an unreported cost.
 func addUSD(a, b llm.Usage) float64 {
 	for _, u := range []llm.Usage{a, b} {
 		if u != (llm.Usage{}) && u.USD == 0 {

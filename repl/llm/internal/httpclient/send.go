@@ -24,14 +24,14 @@ type Call struct {
 	Path  string
 	Body  []byte // JSON, nil for none
 	Model string // for errors
-	// EstimateInput returns the tokens of the prompt, which a broken reply still costs. It is
-	// nil if the call is free.
+	// EstimateInput returns the tokens of the prompt, which must be paid for even if the reply
+	// breaks off. It is nil if the call is free.
 	EstimateInput func() int64
-	// Read decodes the body of a successful reply. It is called once for each attempt
-	// and starts over each time. It returns *llm.Error. The body is an [Ender].
+	// Read decodes the body of a successful reply. It is called once for each attempt and then
+	// starts from the beginning. It returns *llm.Error. The body is an [Ender].
 	Read func(body io.Reader) error
-	// GiveUp reports whether a failed call must not be repeated, because another request would do
-	// better. It may be nil.
+	// GiveUp reports whether a failed call must not be repeated, because another request is more
+	// likely to succeed. It may be nil.
 	GiveUp func(failure *llm.Error) bool
 	// Restart is called before Read is called again; it may be nil.
 	Restart func()
@@ -41,7 +41,7 @@ type Call struct {
 	Timeout time.Duration
 }
 
-// retryHint is the server's hint on repeating a request: "true", "false" or nothing.
+// retryHint is the server's hint about repeating a request: "true", "false" or empty.
 type retryHint string
 
 // send makes one attempt. The error is an *llm.Error, or the cause of the context if the
@@ -107,8 +107,8 @@ func (c *Client) setHeaders(req *http.Request, call Call) {
 	}
 }
 
-// readBody reads a successful reply. If the body itself failed, that error replaces the
-// decoder's complaint about the missing rest, and keeps its usage.
+// readBody reads a successful reply. If the body itself failed, its error replaces the decoder's
+// error about the missing rest and takes over its usage.
 func (c *Client) readBody(ctx, attempt context.Context, call Call, body *boundedReader) error {
 	limit := c.options.HTTP.MaxResponse
 	err := call.Read(body)
@@ -122,7 +122,7 @@ func (c *Client) readBody(ctx, attempt context.Context, call Call, body *bounded
 	case body.err != nil:
 		err = copyUsage(c.classifyTransportError(ctx, attempt, call, body.err), err)
 	case body.size == 0 && isOneOf(err, kind.ErrCut):
-		err = &llm.Error{Kind: kind.ErrMalformed} // it arrived complete, so the server is not away
+		err = &llm.Error{Kind: kind.ErrMalformed} // the body is complete, so the server is not away
 	}
 
 	if begun := body.left < limit; begun {
@@ -140,8 +140,8 @@ func copyUsage(to, from error) error {
 	return to
 }
 
-// chargePrompt notes on an error that a reply which began and then broke off, or cannot be read,
-// cost at least its prompt.
+// chargePrompt adds the cost of the prompt to the error of a reply that broke off or cannot be
+// read.
 func chargePrompt(err error, call Call) {
 	var failure *llm.Error
 	if call.EstimateInput == nil || !errors.As(err, &failure) || failure.Usage != (llm.Usage{}) {
@@ -152,7 +152,8 @@ func chargePrompt(err error, call Call) {
 	}
 }
 
-// nameReply adds to the error of an unreadable or truncated reply what arrived instead.
+// nameReply adds a description of the received data to the error of an unreadable or truncated
+// reply.
 func (c *Client) nameReply(err error, response *http.Response, body *boundedReader) {
 	var failure *llm.Error
 	if !errors.As(err, &failure) || !isOneOf(failure.Kind, kind.ErrCut, kind.ErrMalformed) {
@@ -167,7 +168,7 @@ func (c *Client) nameReply(err error, response *http.Response, body *boundedRead
 	failure.Message = came
 }
 
-// describeReply describes what a server sent.
+// describeReply describes the data that a server sent.
 func (c *Client) describeReply(response *http.Response, begin []byte, size int64) string {
 	host := c.host.Host
 	if size == 0 {
@@ -181,8 +182,8 @@ func (c *Client) describeReply(response *http.Response, begin []byte, size int64
 		cmp.Or(strings.TrimSpace(media), "no type"), text)
 }
 
-// maxBegin is how much of the beginning of a reply is kept, in bytes. shownBegin is how much of
-// it an error shows, in characters: less, so that no part of a key is shown.
+// maxBegin is how much of the beginning of a reply is kept, in bytes. shownBegin is how much of it
+// an error shows, in characters. It is smaller, so that no part of a key is shown.
 const (
 	maxBegin   = 1_000
 	shownBegin = 120
@@ -190,14 +191,14 @@ const (
 
 var errTooLarge = errors.New("too large")
 
-// Ender is a body whose reader may know that the reply is complete before the body ends.
+// Ender is a body whose reader may detect that the reply is complete before the body ends.
 type Ender interface {
-	// SetEnded notes whether the reply is complete. What follows, such as its usage, may then be
-	// missing or late: the body ends where it breaks, or when nothing comes for a while.
+	// SetEnded notes whether the reply is complete. Later data, such as the usage, may then be
+	// missing or late: the body ends if the connection breaks, or if nothing arrives for a while.
 	SetEnded(ended bool)
 }
 
-// lastWords is how long a server may be silent after a complete reply.
+// lastWords is the time for which a server may be silent after a complete reply.
 const lastWords = 3 * time.Second
 
 // SetEnded implements [Ender].
@@ -213,8 +214,8 @@ func (b *boundedReader) SetEnded(ended bool) {
 	}
 }
 
-// boundedReader reads a body up to a limit. It keeps the error, because a decoder reports the
-// missing rest instead.
+// boundedReader reads a body up to a limit. It keeps the error, because a decoder would only report
+// the missing rest.
 type boundedReader struct {
 	r     io.Reader
 	left  int64
@@ -254,11 +255,11 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drainTime is how long a finished reply may occupy its connection.
+// drainTime is the time for which a finished reply may occupy its connection.
 const drainTime = 100 * time.Millisecond
 
 // drain reads the rest of a finished reply, so that the connection can be reused. If the server
-// keeps sending, or stays silent without closing, the connection is dropped.
+// continues to send, or is silent without closing, the connection is closed.
 func drain(body io.Reader, cancel func()) {
 	timer := time.AfterFunc(drainTime, cancel)
 	defer timer.Stop()

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// signs are the codes and words by which servers describe a kind of failure, the most
-// specific first.
+// signs holds the codes and words with which servers describe a kind of failure, the most specific
+// first.
 var signs = []struct {
 	kind  error
 	codes []string
@@ -95,14 +95,15 @@ func classifyWords(codes, message string) error {
 	return kind.ErrServer
 }
 
-// containsAny reports whether a text contains one of several words.
+// containsAny reports whether text contains one of several words.
 func containsAny(text string, words []string) bool {
 	return slices.ContainsFunc(words,
 		func(word string) bool { return strings.Contains(text, word) })
 }
 
-// The words of complaints about the length of a prompt, for servers that the table does not know:
-// a subject, and that it is too much. A complaint about something else has words of otherWords.
+// The words of complaints about the length of a prompt, for servers that are not in the table:
+// words for a subject, and words for too much. A complaint about another problem contains words of
+// otherWords.
 var (
 	promptWords = lazyregexp.New(`\b(?:prompts?|inputs?|messages?|context|conversation|request|sequence)\b`)
 	lengthWords = lazyregexp.New(`\b(?:tokens?|length|context|characters|long|size)\b`)
@@ -120,7 +121,7 @@ func isAboutLength(message string) bool {
 		excessWords.MatchString(message) && !otherWords.MatchString(message)
 }
 
-// isTooLargeForRate reports whether a request alone exceeds what a server allows per minute, so
+// isTooLargeForRate reports whether a single request exceeds the server's allowance per minute, so
 // that it can never succeed.
 func isTooLargeForRate(message string) bool {
 	return strings.Contains(strings.ToLower(message), "request too large")

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// tooLong are the words in which servers refuse a prompt as too long.
+// tooLong holds the messages with which servers refuse a prompt as too long.
 var tooLong = map[string]string{
 	"OpenAI": "This model's maximum context length is 128000 tokens. However, your " +
 		"messages resulted in 141232 tokens.",
@@ -68,7 +68,7 @@ var tooLong = map[string]string{
 	"Azure's proxy": "tokens in request more than max tokens allowed",
 	"Qianfan":       "the max input characters is 20000",
 	"Chinese":       "Prompt 超长，请缩短",
-	// words that no table knows
+	// words that are in no table
 	"own words 1": "Your conversation is too long: 9000 tokens.",
 	"own words 2": "Request has 120000 characters, which is more than 100000 characters of input supported",
 	"own words 3": "The message sequence exceeds our context of 8k",
@@ -116,7 +116,7 @@ func TestARequestThatAloneExceedsARateIsTooLong(t *testing.T) {
 	}
 }
 
-// quote returns a text as JSON.
+// quote returns text as a JSON string.
 func quote(text string) string {
 	quoted, err := json.Marshal(text)
 	if err != nil {

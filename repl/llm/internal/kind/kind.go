@@ -1,13 +1,13 @@
 // Package kind names the kinds of failure of a model call.
 //
-// Scripts and call logs refer to a kind by its text, so the texts are part of their formats and
-// never change.
+// Scripts and call logs refer to a kind by its string, so these strings are part of their formats
+// and never change.
 package kind
 
 // Error is one kind of failure. It is a target for errors.Is.
 type Error string
 
-// Error returns the text of the kind.
+// Error returns the kind as a string.
 func (e Error) Error() string { return string(e) }
 
 // Failures before a request is sent.
@@ -38,10 +38,10 @@ const (
 	ErrCut         Error = "reply cut off"
 	ErrMalformed   Error = "malformed reply"      // not in the server's own format
 	ErrTooLarge    Error = "reply too large"      // in bytes
-	ErrRedirect    Error = "redirected elsewhere" // not followed: that would pass on prompt and key
+	ErrRedirect    Error = "redirected elsewhere" // not followed, as this would send prompt and key
 )
 
-// all are the kinds of this package.
+// all holds the kinds of this package.
 var all = []Error{
 	ErrNoKey, ErrUnknownName, ErrMisconfigured, ErrBadFile, ErrNoReply,
 	ErrAuth, ErrQuota, ErrRateLimited, ErrUnknownModel, ErrBadRequest, ErrContextLength,
@@ -51,7 +51,7 @@ var all = []Error{
 
 var byText = index(all)
 
-// index maps the text of each kind to the kind.
+// index maps the string of each kind to the kind.
 func index(kinds []Error) map[string]Error {
 	found := make(map[string]Error, len(kinds))
 	for _, kind := range kinds {
@@ -60,7 +60,7 @@ func index(kinds []Error) map[string]Error {
 	return found
 }
 
-// Find returns the kind with the given text, and false if there is none.
+// Find returns the kind with the given string, or false if there is none.
 func Find(text string) (Error, bool) {
 	kind, ok := byText[text]
 	return kind, ok

@@ -33,7 +33,7 @@ type toolCall struct {
 	} `json:"function"`
 }
 
-// arguments are JSON in a string. Some servers send the JSON itself.
+// arguments is JSON in a string. Some servers send the JSON itself.
 type arguments string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -51,7 +51,7 @@ func (a *arguments) UnmarshalJSON(data []byte) error {
 // calls collects the calls of a reply.
 type calls struct {
 	all     []*oneCall
-	isDelta bool // they come in pieces: the calls of a message with them are the same
+	isDelta bool // the calls arrive in pieces, so a message repeats them
 }
 
 type oneCall struct {
@@ -60,8 +60,8 @@ type oneCall struct {
 	arguments chat.Pieces
 }
 
-// addMessage adds the calls of a message, each of which is whole. With each piece, some servers
-// send a message with all calls so far.
+// addMessage adds the calls of a message, which are complete. With each piece, some servers send a
+// message with all calls up to then.
 func (c *calls) addMessage(whole httpclient.List[toolCall]) error {
 	if c.isDelta || len(whole) == 0 {
 		return nil
@@ -76,8 +76,8 @@ func (c *calls) addMessage(whole httpclient.List[toolCall]) error {
 	return nil
 }
 
-// addDelta adds pieces of calls. Servers number the calls from 0 or from 1. A piece without an index
-// belongs to the last call, unless it has a new ID.
+// addDelta adds pieces of calls. Servers number the calls from 0 or from 1. A piece without an
+// index belongs to the last call, unless it has a new ID.
 func (c *calls) addDelta(pieces httpclient.List[toolCall]) error {
 	for _, p := range pieces {
 		if !c.isDelta {
@@ -98,7 +98,7 @@ func (c *calls) addDelta(pieces httpclient.List[toolCall]) error {
 	return nil
 }
 
-// find returns the call to which a piece belongs, nil for a new one.
+// find returns the call to which a piece belongs, or nil if the call is new.
 func (c *calls) find(p *toolCall) *oneCall {
 	if p.Index != nil {
 		for _, one := range c.all {

@@ -19,7 +19,8 @@ var weather = llm.Request{
 	Tools: []json.RawMessage{json.RawMessage(`{"name":"weather","parameters":{"type":"object"}}`)},
 }
 
-// ask asks a server that answers with the replies, in order, and returns the bodies that it got.
+// ask asks a server that answers with the replies, in order, and returns the bodies that the server
+// received.
 func ask(t *testing.T, isStream bool, replies ...string) (response llm.Response, bodies []string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +120,8 @@ func TestCallsAreNeitherJoinedNorDoubledNorLost(t *testing.T) {
 	}
 }
 
-// TestToolsThatAreRejectedAreLeftOut once, and the request is repeated without them.
+// TestToolsThatAreRejectedAreLeftOut checks that a request with rejected tools is repeated once,
+// without them.
 func TestToolsThatAreRejectedAreLeftOut(t *testing.T) {
 	got, bodies := ask(t, false, `{"error":{"message":"any does not support tools"}}`,
 		`{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"yes"}}]}`)

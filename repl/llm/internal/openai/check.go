@@ -16,18 +16,18 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/told"
 )
 
-// Description is where a server describes its models, beyond its list of models.
+// Description says where a server describes its models, in addition to its list of models.
 type Description int
 
-// The places.
+// The places of descriptions.
 const (
 	InList    Description = iota // only in the list, if anywhere
 	AtOllama                     // /api/ps and /api/show
 	AtLiteLLM                    // /model/info
 )
 
-// Check looks for a model in the server's list and remembers what the server reports about it,
-// which costs nothing: see [llm.Check] and [told.By].
+// Check looks for a model in the server's list and stores the facts that the server reports about
+// it, which costs nothing: see [llm.Check] and [told.By].
 func (p *Provider) Check(ctx context.Context, model string) error {
 	path := "/models"
 	if p.options.DeploymentVersion != "" {
@@ -77,7 +77,7 @@ func (p *Provider) describeNoList() string {
 	return "no list of models; does the address of the server end with /v1?"
 }
 
-// Facts returns what the server reported when the model was checked.
+// Facts returns the facts that the server reported when the model was checked.
 func (p *Provider) Facts(model string) llm.Facts {
 	known, _ := p.told.Load(model)
 	facts, _ := known.(llm.Facts)
@@ -100,8 +100,8 @@ func findModel(list []listedModel, model string) (found listedModel, isListed bo
 	return found, false
 }
 
-// listedModel is an entry in a server's list of models. Servers describe their models in
-// different fields, and most do not describe them.
+// listedModel is an entry in a server's list of models. Servers describe their models in different
+// fields; most give no description.
 type listedModel struct {
 	ID string `json:"id"`
 
@@ -131,8 +131,8 @@ type listedModel struct {
 // names without the prefix.
 const geminiPrefix = "models/"
 
-// serves reports whether an entry stands for a model. A colon may introduce a variant
-// (OpenRouter) or a tag (Ollama).
+// serves reports whether an entry describes a model. A colon may introduce a variant (OpenRouter)
+// or a tag (Ollama).
 func (l listedModel) serves(model string) bool {
 	plain, _, _ := strings.Cut(model, ":")
 	id := strings.TrimPrefix(l.ID, geminiPrefix)
@@ -150,8 +150,8 @@ func (l listedModel) facts() llm.Facts {
 	}
 }
 
-// describe asks the server's own interface about a model. Not every version of a server provides
-// it, and a model can be used without it, so a missing answer is not a failure.
+// describe queries the server's own interface for a model. Some versions of a server lack this
+// interface, and a model can be used without a description, so a missing answer is not a failure.
 func (p *Provider) describe(ctx context.Context, model string) llm.Facts {
 	switch p.options.Describes {
 	case AtOllama:
@@ -163,8 +163,8 @@ func (p *Provider) describe(ctx context.Context, model string) llm.Facts {
 	return llm.Facts{}
 }
 
-// describeByOllama returns the window of a model: the window with which it is loaded, else the
-// one with which it will be loaded, else the largest possible.
+// describeByOllama returns the window of a model: the window of the loaded model, else the window
+// with which it will be loaded, else the largest possible one.
 func (p *Provider) describeByOllama(ctx context.Context, model string) llm.Facts {
 	var running struct {
 		Models httpclient.List[struct {
@@ -205,7 +205,7 @@ func (p *Provider) describeByOllama(ctx context.Context, model string) llm.Facts
 	return llm.Facts{Window: int64(n)}
 }
 
-// describeByLiteLLM returns what the proxy knows about a model.
+// describeByLiteLLM returns the facts that the proxy has about a model.
 func (p *Provider) describeByLiteLLM(ctx context.Context, model string) llm.Facts {
 	var list struct {
 		Data httpclient.List[struct {
@@ -235,13 +235,13 @@ func (p *Provider) describeByLiteLLM(ctx context.Context, model string) llm.Fact
 	return llm.Facts{}
 }
 
-// mostTokens is more than any model accepts. A larger number is a mistake.
+// mostTokens is more than any model accepts. A larger number is treated as a mistake.
 const mostTokens = 1 << 28
 
 // count is a number of tokens as reported by a server: 0 for any implausible value.
 type count int64
 
-// UnmarshalJSON never fails: a strange count must not hide the rest of a description.
+// UnmarshalJSON never fails, so that an implausible count does not hide the rest of a description.
 func (c *count) UnmarshalJSON(text []byte) error {
 	n, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
 	if *c = 0; err == nil && n >= 1 && n <= mostTokens {
@@ -253,11 +253,11 @@ func (c *count) UnmarshalJSON(text []byte) error {
 // mostPerToken is more than any token costs, in US dollars.
 const mostPerToken = 1
 
-// price is the price of a token in US dollars, as reported by a server in a number or a text. It
+// price is the price of a token in US dollars, as reported by a server in a number or a string. It
 // is nil for any implausible value; OpenRouter uses -1 for a price that varies.
 type price struct{ perToken *float64 }
 
-// UnmarshalJSON never fails, see count.
+// UnmarshalJSON never fails, for the reason given at count.
 func (p *price) UnmarshalJSON(text []byte) error {
 	n, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
 	if p.perToken = nil; err == nil && n >= 0 && n <= mostPerToken && !math.IsNaN(n) {

@@ -16,7 +16,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// longestVector bounds the length of a vector. The longest of known models have 8,192 numbers.
+// longestVector bounds the length of a vector. The longest vectors of known models have 8,192
+// numbers.
 const longestVector = 16_384
 
 // Complete implements [llm.Provider], with embeddings.
@@ -30,7 +31,7 @@ func (p *Provider) Complete(
 	return embed.Complete(ctx, r, nil)
 }
 
-// embed asks for the vectors of texts. The format is described at
+// embed requests the vectors of the messages. The format is described at
 // https://platform.openai.com/docs/api-reference/embeddings.
 func (p *Provider) embed(ctx context.Context, r llm.Request) (llm.Response, error) {
 	texts := make([]string, len(r.Messages))

@@ -27,7 +27,7 @@ func FuzzRead(f *testing.F) {
 		if stream {
 			give = func(piece string) {
 				if piece == "" {
-					streamed.Reset() // the text starts over
+					streamed.Reset() // an empty piece means that the text starts again
 				}
 				streamed.WriteString(piece)
 			}
@@ -100,7 +100,7 @@ func TestContentInPartsIsRead(t *testing.T) {
 	}
 }
 
-// Each part has three bytes on the wire and takes a hundred in memory.
+// Each part has three bytes in the reply but takes a hundred in memory.
 func TestAFloodOfPartsIsMalformed(t *testing.T) {
 	r := &reader{}
 	flood := `{"choices":[` + strings.Repeat("{},", 20_000) + `{}]}`

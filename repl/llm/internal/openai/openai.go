@@ -1,5 +1,5 @@
 // Package openai implements OpenAI's chat completions format. Azure, OpenRouter, vLLM, Ollama,
-// LiteLLM and many other servers use it too; they differ in their base URL and in a few options.
+// LiteLLM and many other servers also use it, with other base URLs and a few options.
 //
 // The format is described at https://platform.openai.com/docs/api-reference/chat.
 package openai
@@ -21,7 +21,7 @@ type Options struct {
 	Name    string     // the provider's name, as in "openrouter/…"
 	BaseURL string     // including the version: https://api.openai.com/v1
 	Key     llm.Secret // may be empty
-	KeyFrom string     // where the key comes from, for errors
+	KeyFrom string     // the origin of the key, for errors
 	// Azure sends the key in the header api-key, as Azure requires.
 	Azure bool
 	// DeploymentVersion is the version of Azure's older interface, such as "2024-10-21", in
@@ -34,11 +34,11 @@ type Options struct {
 	Unlisted bool
 	// Local reports that the server is the user's own: see [llm.Facts].
 	Local bool
-	// Advice says what to do if the server cannot be reached; empty for nothing in particular.
+	// Advice says what to do if the server cannot be reached; it may be empty.
 	Advice string
-	// Learned is the folder for what is learned about servers; empty for none.
+	// Learned is the folder for the learned traits of servers; empty for none.
 	Learned string
-	// Describes is where else the server describes its models.
+	// Describes is the further place where the server describes its models.
 	Describes Description
 	HTTP      httpclient.HTTP
 }
@@ -111,16 +111,16 @@ type request struct {
 	ResponseFormat      *responseFormat `json:"response_format,omitempty"`
 	Tools               []tool          `json:"tools,omitempty"`
 	ParallelToolCalls   *bool           `json:"parallel_tool_calls,omitempty"`
-	Stream              bool            `json:"stream"` // some servers stream unless told not to
+	Stream              bool            `json:"stream"` // always sent: some stream by default
 	StreamOptions       *streamOptions  `json:"stream_options,omitempty"`
 }
 
-// streamOptions asks for the usage at the end of a stream.
+// streamOptions requests the usage at the end of a stream.
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
-// responseFormat asks the server to enforce a schema.
+// responseFormat requests that the server enforce a schema.
 type responseFormat struct {
 	Type       string     `json:"type"`
 	JSONSchema jsonSchema `json:"json_schema"`
@@ -162,13 +162,13 @@ func (f format) Encode(r chat.Request, stream bool) any {
 	return out
 }
 
-// message is a message whose content is a text, or pieces if it has pictures.
+// message is a message whose content is a string, or pieces if it has pictures.
 type message struct {
 	Role    llm.Role `json:"role"`
 	Content any      `json:"content"`
 }
 
-// piece is a text or a picture in a message.
+// piece is a string or a picture in a message.
 type piece struct {
 	Type     string    `json:"type"`
 	Text     string    `json:"text,omitempty"`

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// Bodies come from servers and gateways as they are, for requests with a stream and without.
+// The bodies are verbatim replies of servers and gateways, for requests with a stream and without.
 func TestRepliesAreReadInOddForms(t *testing.T) {
 	const (
 		whole = `{"id":5,"created":1.5,"model":7,"choices":[{"message":{"content":"Rome"},"finish_reason":"stop"}]}`
@@ -69,8 +69,8 @@ func TestRepliesInNoFormAreMalformedOrCut(t *testing.T) {
 	}
 }
 
-// A stream that a server abandons ends like any other, so only the error shows that its text is not
-// whole.
+// A stream that a server abandons ends like any other, so only the error shows that its text is
+// incomplete.
 func TestErrorsWithoutAMemberOfTheirOwnAreErrors(t *testing.T) {
 	const begin = `data: {"choices":[{"index":0,"delta":{"content":"The capital is"}}]}` + "\n\n"
 	for event, says := range map[string]string{

@@ -20,13 +20,13 @@ type completion struct {
 	ID      httpclient.Word         `json:"id"`
 	Model   httpclient.Word         `json:"model"`
 	Choices httpclient.List[choice] `json:"choices"`
-	// Usage is decoded later: invalid numbers must not lose the text.
+	// Usage is decoded later, so that invalid numbers do not lose the text.
 	Usage json.RawMessage `json:"usage"`
 	Error json.RawMessage `json:"error"`
 	bareError
 }
 
-// bareError contains the members of an error at the top level of a reply: vLLM's older versions,
+// bareError contains the members of an error at the top level of a reply: older versions of vLLM,
 // gateways and Qianfan send one in place of choices.
 type bareError struct {
 	Object  httpclient.Word `json:"object"`
@@ -59,21 +59,21 @@ func (b *bareError) failure() error {
 	return failure
 }
 
-// choice is one of several alternatives. Requests ask for only one, but some servers send more.
+// choice is one of several alternatives. Requests ask for one, but some servers send more.
 type choice struct {
-	Index        *int            `json:"index"`   // the place in the list if it is missing
-	Text         content         `json:"text"`    // of servers of the older completions
+	Index        *int            `json:"index"`   // if it is missing, the position in the list
+	Text         content         `json:"text"`    // from servers of the older completions API
 	Message      words           `json:"message"` // set in a whole reply
 	Delta        words           `json:"delta"`   // set in a streamed reply
 	FinishReason string          `json:"finish_reason"`
-	Error        json.RawMessage `json:"error"` // of OpenRouter, if the model's server failed
+	Error        json.RawMessage `json:"error"` // from OpenRouter, if the model's server failed
 }
 
-// words are the model's words.
+// words holds what the model said in a message or a delta.
 type words struct {
 	Content content         `json:"content"`
 	Refusal httpclient.Word `json:"refusal"`
-	Error   json.RawMessage `json:"error"` // of gateways
+	Error   json.RawMessage `json:"error"` // from gateways
 
 	ToolCalls httpclient.List[toolCall] `json:"tool_calls"`
 }
@@ -131,8 +131,8 @@ type usage struct {
 		ReasoningTokens int64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 
-	// Cost is OpenRouter's own price of the call in US dollars. With the user's own key for the
-	// model, it is only the fee, and the details hold the rest.
+	// Cost is OpenRouter's price of the call in US dollars. With the user's own key for the model,
+	// Cost is only the fee, and the details hold the rest.
 	Cost        float64 `json:"cost"`
 	IsOwnKey    bool    `json:"is_byok"`
 	CostDetails struct {
@@ -149,7 +149,7 @@ type reader struct {
 	model   string
 	text    chat.Pieces
 	refusal chat.Pieces
-	isDelta bool // texts come as deltas: a message in addition to them repeats the text so far
+	isDelta bool // the text arrives as deltas, so a message repeats it
 	index   *int // of the choice that is the reply; nil before the first one
 	finish  string
 	usage   llm.Usage
@@ -224,8 +224,8 @@ func parseError(raw json.RawMessage) error {
 	return httpclient.ParseFailure([]byte(`{"error":` + string(raw) + `}`))
 }
 
-// pick returns the choice that is the reply, or nil if it is not among these. It is the one with
-// the index 0, or else the first that arrived.
+// pick returns the choice that is the reply, or nil if that choice is not one of these. The reply
+// is the choice with the index 0, or else the first that arrived.
 func (r *reader) pick(choices []choice) *choice {
 	indexes := make([]int, len(choices))
 	for i := range choices {
@@ -241,7 +241,7 @@ func (r *reader) pick(choices []choice) *choice {
 		if hasFirst {
 			first = 0
 		}
-		// What another choice has said so far is not part of the reply.
+		// The text of another choice is not part of the reply.
 		*r = reader{id: r.id, model: r.model, usage: r.usage, index: &first}
 	}
 

@@ -28,7 +28,7 @@ type Table struct{ rows []row }
 
 // row is one entry of the file.
 type row struct {
-	Match     string   `yaml:"match"` // "provider/id"; * matches any text
+	Match     string   `yaml:"match"` // "provider/id"; * matches any string
 	Input     *float64 `yaml:"input"`
 	Output    *float64 `yaml:"output"`
 	Cached    *float64 `yaml:"cached"`
@@ -55,14 +55,14 @@ var embedded []byte
 //go:embed listed.yaml
 var listed []byte
 
-// Default returns the table built into the program. It is as old as the program, so its prices
-// are estimates; only the bill is exact.
+// Default returns the table built into the program. It is as old as the program, so its prices are
+// estimates; only the vendor's bill is exact.
 var Default = sync.OnceValue(func() *Table {
 	table := &Table{}
 	for _, text := range [][]byte{embedded, listed} {
 		more, err := Parse(bytes.NewReader(text))
 		if err != nil {
-			panic(err) // a test reads the same bytes
+			panic(err) // a test parses the same bytes
 		}
 		table = table.Over(more)
 	}
@@ -169,7 +169,7 @@ func (r row) check() error {
 	return nil
 }
 
-// prices returns all prices of an entry, with nil for prices not given.
+// prices returns all prices of an entry; a missing price is nil.
 func (r row) prices() []*float64 {
 	all := []*float64{r.Input, r.Output, r.Cached, r.Write}
 	if r.Long != nil {
@@ -186,9 +186,9 @@ func (t *Table) Over(other *Table) *Table {
 	return &Table{rows: slices.Concat(t.rows, other.rows)}
 }
 
-// Lookup returns what is known about the model with the given full name. Each fact comes from
-// the first matching entry that contains it, so a user's own entry may give a price and leave
-// the window to the table below.
+// Lookup returns the known facts about the model with the given full name. Each fact is taken from
+// the first matching entry that contains it, so a user's entry may set a price and leave the window
+// to the built-in table.
 func (t *Table) Lookup(name string) llm.Facts {
 	var facts llm.Facts
 	for _, row := range t.rows {
@@ -218,7 +218,7 @@ func (r row) price() *llm.Price {
 	return price
 }
 
-// matchPattern reports whether a name matches a pattern in which * matches any text.
+// matchPattern reports whether a name matches a pattern in which * matches any string.
 func matchPattern(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

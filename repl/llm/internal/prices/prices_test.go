@@ -12,7 +12,8 @@ import (
 )
 
 func TestPricesAreLookedUpByPattern(t *testing.T) {
-	// Dollars for a million input tokens, a quarter of them cached, and a million output tokens.
+	// The values are the US dollars for a million input tokens, a quarter of them cached, and a
+	// million output tokens.
 	for name, want := range map[string]float64{
 		"anthropic/claude-sonnet-4-5-20250929": 0.75*3 + 0.25*0.3 + 15,
 		"anthropic/claude-opus-5-5":            0.75*4 + 0.25*0.2 + 20,

@@ -1,4 +1,4 @@
-// Package told holds what servers report about their models.
+// Package told provides the facts that servers report about their models.
 package told
 
 import (
@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// By returns what a provider's server reported about a model when the model was checked. A
-// provider whose server may report something has a method Facts(model string) llm.Facts.
+// By returns the facts that a provider's server reported when the model was checked. A provider
+// whose server may report facts has a method Facts(model string) llm.Facts.
 func By(p llm.Provider, model string) llm.Facts {
 	if teller, ok := p.(interface{ Facts(model string) llm.Facts }); ok {
 		return teller.Facts(model)
@@ -16,7 +16,7 @@ func By(p llm.Provider, model string) llm.Facts {
 	return llm.Facts{}
 }
 
-// Or returns the facts, with unknown ones taken from others.
+// Or returns facts, with unknown ones taken from others.
 func Or(facts, others llm.Facts) llm.Facts {
 	return llm.Facts{
 		Price:     cmp.Or(facts.Price, others.Price),

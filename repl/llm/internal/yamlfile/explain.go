@@ -53,7 +53,7 @@ func explainLine(line string, into any) string {
 	return fmt.Sprintf("%sgive %s, not %s", m[1], nameType(m[4]), given)
 }
 
-// given describes values that have no text.
+// given describes values that cannot be quoted.
 var given = map[string]string{"seq": "a list", "map": "an object", "null": "null"}
 
 // nameType returns the YAML term for a Go type.

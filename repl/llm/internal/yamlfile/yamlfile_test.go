@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/yamlfile"
 )
 
-// Some decoders take minutes for a page of brackets, or bring the whole process down.
+// Some decoders take minutes for a page of brackets or crash the whole process.
 func TestHostileYAMLIsSoonRefused(t *testing.T) {
 	units := []string{
 		"[", "{a: ", "- ", "? ", "&a ", "a: ", "!!a ", "!", "a\n", "- [", "*a ", "\"", "'", "| ",

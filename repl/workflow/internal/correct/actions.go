@@ -40,8 +40,7 @@ var exampleFields = []flow.Param{
 	{Name: "output", Type: flow.AnyType, Required: true, Doc: "the verdict on that value, as JSON"},
 }
 
-// judgement returns the parameters of an evaluator, which reflection.loop and
-// reflection.evaluate share.
+// judgement returns the parameters of an evaluator, in reflection.loop and reflection.evaluate.
 func judgement(typeName string, standard any) []flow.Param {
 	return []flow.Param{
 		{

@@ -134,7 +134,7 @@ func correctorOf(with map[string]any) Step {
 	return s
 }
 
-// problem returns a problem at a value of a file.
+// problem returns a problem at the position of a value.
 func problem(at *flow.Tree, format string, args ...any) *flow.Problem {
 	return &flow.Problem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
 }
@@ -173,7 +173,7 @@ func verifyEvaluator(with *flow.Tree, typeName string) []*flow.Problem {
 	return found
 }
 
-// noteJudge notes that a judge's prompt lacks the output; data is the expression for it.
+// noteJudge notes that a judge's prompt lacks the output; data is the expression for the output.
 func noteJudge(with *flow.Tree, data string) []*flow.Problem {
 	prompt := with.Get("prompt")
 	if prompt == nil || showsOutput(prompt.Text) || data != "" && strings.Contains(prompt.Text, data) {
@@ -192,14 +192,14 @@ func belongs(name, kind string) bool {
 	}[name] == kind
 }
 
-// verifyExamples checks the verdicts of few-shot examples against the contract, because a
-// judge imitates them.
+// verifyExamples checks the verdicts of few-shot examples against the contract, because a judge
+// imitates these verdicts.
 func verifyExamples(examples *flow.Tree) []*flow.Problem {
 	var found []*flow.Problem
 	for _, example := range examples.Items {
 		output := example.Get("output")
 		if output == nil || evaluators.HasTemplate(output.Plain()) {
-			continue // already reported, or not known yet
+			continue // already reported, or only known at run time
 		}
 		if _, err := verdictOf(output.Plain(), judgeContract()); err != nil {
 			found = append(found, problem(output, "the output of an example must be a verdict: %v", err))

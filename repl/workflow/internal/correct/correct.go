@@ -9,8 +9,8 @@ import (
 )
 
 // Correct corrects a value with a step. Templates see the value as state.reflection_output and
-// its errors as state.reflection_errors; code also sees them as output and errors. A model's
-// text that contains an object or a list becomes that value.
+// its errors as state.reflection_errors; code also sees them as output and errors. A model's reply
+// that contains an object or a list becomes that value.
 func Correct(ctx context.Context, r *flow.Run, step Step, data any, errs []any) (any, error) {
 	if errs == nil {
 		errs = []any{}
@@ -33,8 +33,8 @@ func Correct(ctx context.Context, r *flow.Run, step Step, data any, errs []any) 
 	return value, nil
 }
 
-// do makes an output. With llm.call it is the reply, with other actions their result. Code sees
-// state and the values in more.
+// do makes an output. The output of llm.call is the reply, that of other actions their result. Code
+// sees state and the values in more.
 func (s *Step) do(ctx context.Context, r *flow.Run, what string, more map[string]any) (any, error) {
 	if s.Action == "" {
 		values := map[string]any{"state": r.State}

@@ -12,6 +12,6 @@
 // # What an evaluator cannot do
 //
 // An output passes only if its verdict is positive. A judge with an unreadable reply is asked
-// again; after that the attempt counts as failed. So does an attempt whose code raises, takes
-// too long, or ends its interpreter.
+// again; if the next replies are unreadable, too, the attempt has failed. An attempt whose code
+// raises, takes too long, or ends its interpreter has also failed.
 package correct

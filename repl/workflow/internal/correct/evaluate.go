@@ -16,8 +16,8 @@ import (
 )
 
 // Evaluate judges an output. It returns the output as the evaluator understood it: a
-// schema extracts the value from a text and coerces it. The templates of the evaluator
-// see the output as state.reflection_output.
+// schema extracts the value from a string and coerces it. The templates of the
+// evaluator see the output as state.reflection_output.
 //
 // The error means that judging was impossible: the contract does not compile, the code is not
 // valid in its language, the budget is used up, or a model or a tier failed. Failing code and a
@@ -57,8 +57,8 @@ func (e *Evaluator) judge(ctx context.Context, r *flow.Run, output any) (any, Ve
 // structure accepts any object or list.
 var structure = parseLater(`{"type": ["object", "array"]}`)
 
-// bySchema checks an output against a JSON Schema. See [scoreOf] for the score; it is 0 for an
-// output without a value of the type that the schema requires.
+// bySchema checks an output against a JSON Schema. See [scoreOf] for the score, which is 0 for an
+// output without a value of the required type.
 func (e *Evaluator) bySchema(r *flow.Run, output any) (any, Verdict, error) {
 	if e.Schema == nil {
 		return output, Verdict{}, errors.New("an evaluator of type schema needs a schema")
@@ -108,7 +108,7 @@ func (e *Evaluator) bySchema(r *flow.Run, output any) (any, Verdict, error) {
 	return output, v, nil
 }
 
-// parseValue returns the object or list in a text, or else the value of the whole text.
+// parseValue returns the object or list in a string, or else the value of the whole string.
 func parseValue(text string) (any, bool) {
 	if value, ok := parseStructured(text); ok {
 		return value, true
@@ -120,7 +120,7 @@ func parseValue(text string) (any, bool) {
 	return value, err == nil
 }
 
-// parseStructured returns the object or list in a text.
+// parseStructured returns the object or list in a string.
 func parseStructured(text string) (any, bool) {
 	raw, violations, err := structure().CheckReply(text)
 	if err != nil || len(violations) > 0 {
@@ -130,7 +130,7 @@ func parseStructured(text string) (any, bool) {
 	return value, err == nil
 }
 
-// decode decodes a value, numbers as json.Number.
+// decode decodes a value, with numbers as json.Number.
 func decode(raw json.RawMessage) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -222,7 +222,7 @@ func (e *Evaluator) byModel(ctx context.Context, r *flow.Run, output any) (Verdi
 func showsOutput(prompt string) bool { return strings.Contains(prompt, stateOutput) }
 
 // pickStrictest returns the verdict in a judge's reply. Normally there is one. If the judge also
-// quotes a verdict from the output, the stricter one counts.
+// quotes a verdict from the output, the stricter verdict is returned.
 func pickStrictest(values []any) Verdict {
 	var hardest Verdict
 	for i, value := range values {
@@ -258,7 +258,7 @@ func showExample(example map[string]any) ([]llm.Message, error) {
 	}, nil
 }
 
-// textOf returns a value as text: a text verbatim, anything else as JSON.
+// textOf returns a value as a string: a string verbatim, anything else as JSON.
 func textOf(value any) (string, error) {
 	raw, err := json.Marshal(value)
 	return texts.Show(raw), err
@@ -293,7 +293,8 @@ func (e *Evaluator) byCode(ctx context.Context, r *flow.Run, output any) (Verdic
 		return Verdict{}, err
 	}
 
-	// Text that is not JSON is rejected: a verdict that it merely quotes must not count.
+	// A string that is not JSON is rejected, because a verdict that it merely quotes must not be
+	// accepted.
 	if text, ok := value.(string); ok && !json.Valid([]byte(text)) {
 		return failVerdict("the evaluator's result is not a verdict: it is a text that is not JSON"), nil
 	}

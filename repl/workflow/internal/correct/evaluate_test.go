@@ -33,7 +33,7 @@ func indent(text string) string {
 	return "      " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ") + "\n"
 }
 
-// TestEvaluatorOfTypeSchema:
+// TestEvaluatorOfTypeSchema checks verdicts by a JSON Schema.
 //
 // Source 004, repl/workflow/internal/correct/evaluate.go: The schema evaluator uses JSON
 // Schema validation, with automatic type coercion (string to int, string to boolean).
@@ -51,7 +51,7 @@ func TestEvaluatorOfTypeSchema(t *testing.T) {
 		`{"name": "A", "age": "3", ` +
 			`"ok": "no"}`: `"valid":true`, // coerced
 		`"A profile: {\"name\": \"A\", ` +
-			`\"age\": 3}"`: `"valid":true`, // found in a text
+			`\"age\": 3}"`: `"valid":true`, // found in a string
 		`{"name": "", ` +
 			`"age": 3}`: `"errors":[{"message":"must have at least 1 characters, has 0","path":"$.name"`, // a path
 		`{"age": "old", ` +
@@ -78,7 +78,7 @@ func TestEvaluatorOfTypeSchema(t *testing.T) {
 	}
 }
 
-// TestEvaluatorOfTypeLLM:
+// TestEvaluatorOfTypeLLM checks verdicts by a model.
 //
 // Source 004, repl/workflow/internal/correct/evaluate.go: The LLM evaluator uses LLM-as-judge,
 // with a prompt and few-shot examples.
@@ -128,8 +128,8 @@ examples:
 	}
 }
 
-// TestAJudgeThatCannotBeReadNeverLetsPass: a judge whose verdict cannot be read is asked again, and
-// then its verdict counts as failed.
+// TestAJudgeThatCannotBeReadNeverLetsPass checks that a judge with an unreadable verdict is asked
+// again, and that the attempt then fails.
 func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 	skip.WithoutJail(t)
 	with := "evaluator_type: llm\nprompt: Judge.\ndata: 1"
@@ -154,8 +154,8 @@ func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 	}
 }
 
-// TestAQuotedVerdictNeverLetsPass: an output may contain a verdict on itself, which a judge's or an
-// evaluator's message may repeat.
+// TestAQuotedVerdictNeverLetsPass checks outputs that contain a verdict on themselves, which a
+// judge or an evaluator may quote.
 func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
 	skip.WithoutJail(t)
 	for _, reply := range []string{
@@ -182,7 +182,8 @@ func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
 	}
 }
 
-// TestCodeThatIsNotValidEndsTheRun: no output could pass an evaluator whose code is not valid.
+// TestCodeThatIsNotValidEndsTheRun checks that invalid code of an evaluator ends the run, because
+// no output could pass.
 func TestCodeThatIsNotValidEndsTheRun(t *testing.T) {
 	skip.WithoutJail(t)
 	for _, c := range []struct{ language, code, want string }{
@@ -207,7 +208,8 @@ nodes:
 	}
 }
 
-// TestAValidOutputIsTheBest: it wins against any score that a judge gave to an earlier output.
+// TestAValidOutputIsTheBest checks that a valid output is the best, whatever score an earlier
+// output had.
 func TestAValidOutputIsTheBest(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"valid": false, "score": 0.9}`, `{"valid": true, "score": 0.6}`)
@@ -224,7 +226,7 @@ nodes:
 	}
 }
 
-// TestEvaluatorOfTypeCustom:
+// TestEvaluatorOfTypeCustom checks verdicts by code.
 //
 // Source 004, repl/workflow/internal/correct/evaluate.go: The custom evaluator uses inline
 // Python, Lua, or Prolog code.
@@ -261,12 +263,12 @@ func TestEvaluatorOfTypeCustom(t *testing.T) {
 	}
 }
 
-// TestHostileEvaluatorsNeverLetPass: code that raises, hangs, grows, ends its interpreter or
-// returns something else yields a verdict that reports it.
+// TestHostileEvaluatorsNeverLetPass checks that code that raises, hangs, grows, ends its
+// interpreter or returns no verdict results in a negative verdict that says so.
 func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, "")
-	const soon = 2 * time.Second // for what never ends; the others get as long as they need
+	const soon = 2 * time.Second // for code that never ends; the others get enough time
 	for _, c := range []struct {
 		language, code, want string
 		wall                 time.Duration
@@ -311,7 +313,7 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 	}
 }
 
-// TestParametersOfEvaluate:
+// TestParametersOfEvaluate checks the parameters of reflection.evaluate and their defaults.
 //
 // Source 004, repl/workflow/internal/correct/actions.go: reflection.evaluate: data is
 // state.reflection_output by default, evaluator_type "schema"; schema, prompt, model,
@@ -319,7 +321,7 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 func TestParametersOfEvaluate(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, models := config(t, `{"valid": true}`)
-	// data is the state's output and evaluator_type is schema, unless given.
+	// By default, data is the state's output and evaluator_type is schema.
 	got, err := evaluate(t, cfg, "schema: {type: integer}", `{"reflection_output": "5"}`)
 	if err != nil || !strings.Contains(got, `"valid":true`) {
 		t.Errorf("got %s, %v", got, err)
@@ -328,7 +330,7 @@ func TestParametersOfEvaluate(t *testing.T) {
 	if err != nil || !strings.Contains(got, `"valid":false`) {
 		t.Errorf("got %s, %v", got, err)
 	}
-	// The model is the state's.
+	// The state determines the model.
 	_, err = evaluate(t, cfg, "evaluator_type: llm\nprompt: x", `{"model": "test/judge"}`)
 	if err != nil || models.requests[0].Model != "test/judge" {
 		t.Errorf("asked %+v, %v", models.requests, err)
@@ -375,7 +377,7 @@ func corrected(t *testing.T, cfg flow.Config, with, input string) (string, error
 	return asJSON(t, outcome.State["v"]), err
 }
 
-// TestParametersOfCorrect:
+// TestParametersOfCorrect checks the parameters of reflection.correct and their defaults.
 //
 // Source 004, repl/workflow/internal/correct/correct.go: reflection.correct: data, errors,
 // corrector_action, run, prompt; data and errors come from the state by default.
@@ -383,7 +385,7 @@ func TestParametersOfCorrect(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, models := config(t, "Here: {\"fixed\": true}")
 	prompt := "prompt: \"{{ state.reflection_output | tojson }} {{ state.reflection_errors | tojson }}\""
-	// data and errors come from the state, unless given.
+	// By default, data and errors are taken from the state.
 	got, err := corrected(
 		t, cfg, prompt, `{"reflection_output": {"a": 1}, "reflection_errors": [{"message": "m"}]}`,
 	)

@@ -41,8 +41,7 @@ func (a *Attempt) values() map[string]any {
 
 // Outcome is the result of a loop.
 type Outcome struct {
-	// Success reports that the last attempt is valid. Otherwise the iterations are used
-	// up.
+	// Success reports that the last attempt is valid. Otherwise the iterations were used up.
 	Success bool
 	// Chosen is the attempt that the strategy chose, or the valid one.
 	Chosen Attempt
@@ -52,8 +51,8 @@ type Outcome struct {
 	History []Attempt
 }
 
-// Values returns the outcome in the form of reflection.loop. The members of a valid output that
-// is an object are added where their names are free.
+// Values returns the outcome in the form of reflection.loop. If a valid output is an object, its
+// members are added, except those whose names are taken.
 func (o *Outcome) Values() map[string]any {
 	values := map[string]any{
 		"success": o.Success, "valid": o.Success, stateIteration: len(o.History),
@@ -92,7 +91,7 @@ type FailedError struct {
 	Best *Attempt
 }
 
-// Error reports how good the best attempt was and what is wrong with the last.
+// Error reports the score of the best attempt and the errors of the last.
 func (e *FailedError) Error() string {
 	score := 0.0
 	if e.Best != nil {
@@ -108,7 +107,7 @@ func (e *FailedError) Error() string {
 	return text
 }
 
-// errorText returns an error of a verdict on one line.
+// errorText returns an error of a verdict as one line.
 func errorText(e any) string {
 	members, _ := e.(map[string]any)
 	message, _ := members["message"].(string)
@@ -240,7 +239,7 @@ func (l *loop) publish(i int) error {
 	if l.best != nil {
 		values[stateBest], values[stateBestScore] = l.best.Output, scoreValue(l.best.Score)
 	} else {
-		l.Drop(stateBest) // an earlier loop may have left it
+		l.Drop(stateBest) // an earlier loop may have set it
 	}
 	return l.Set(values)
 }

@@ -59,7 +59,7 @@ const corrector = `      corrector:
 	`e.path }} {{ e.message }};{% endfor %}
 `
 
-// TestActionsTable: the actions by name, each with a description.
+// TestActionsTable checks that the actions have their names, each with a description.
 //
 // Source 004, repl/workflow/internal/correct/actions.go: Actions: reflection.loop,
 // reflection.evaluate, reflection.correct.
@@ -77,7 +77,7 @@ func TestActionsTable(t *testing.T) {
 	}
 }
 
-// TestParametersOfLoop:
+// TestParametersOfLoop checks the parameters of reflection.loop and their defaults.
 //
 // Source 004, repl/workflow/internal/correct/config.go: reflection.loop: generator and
 // evaluator are required; max_iterations is 3 and on_failure "return_best" by default.
@@ -193,7 +193,7 @@ nodes:
 	})
 }
 
-// TestOnFailureStrategies:
+// TestOnFailureStrategies checks the result of each strategy if no output is valid.
 //
 // Source 004, repl/workflow/internal/correct/loop.go: return_best returns the attempt with the
 // highest score, return_last the final attempt, raise raises ReflectionFailedError with
@@ -225,7 +225,7 @@ func TestOnFailureStrategies(t *testing.T) {
 	}
 }
 
-// TestIterationsAreReportedAndRecorded: each attempt is a turn of its node.
+// TestIterationsAreReportedAndRecorded checks that each attempt is a turn of its node.
 //
 // Source 004, repl/workflow/internal/correct/loop.go: Full iteration history tracking.
 func TestIterationsAreReportedAndRecorded(t *testing.T) {
@@ -330,7 +330,7 @@ func TestStateVariables(t *testing.T) {
 	}
 }
 
-// TestReturnValueOnSuccess:
+// TestReturnValueOnSuccess checks the members of a successful result.
 //
 // Source 004, repl/workflow/internal/correct/loop.go: On success: success, valid, and the
 // reflection_ values, plus all keys from the output if it is a dict.
@@ -362,7 +362,7 @@ func TestReturnValueOnSuccess(t *testing.T) {
 	}
 }
 
-// TestReturnValueOnFailure:
+// TestReturnValueOnFailure checks the members of a result without a valid output.
 //
 // Source 004, repl/workflow/internal/correct/loop.go: On failure: success and valid are false,
 // exhausted is true.
@@ -400,7 +400,7 @@ func TestReturnValueOnFailure(t *testing.T) {
 	}
 }
 
-// TestCodeThatFailsMakesAnAttemptThatFailed:
+// TestCodeThatFailsMakesAnAttemptThatFailed checks code that fails in a generator.
 //
 // Source 004, repl/workflow/internal/correct/loop.go: Code of a generator that raises is an
 // attempt that failed.

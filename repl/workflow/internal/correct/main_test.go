@@ -17,8 +17,8 @@ var shared *rlm.Engine
 
 func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
-// script is a registry in which every model gives the replies in order, repeats the last, and
-// remembers the requests.
+// script is a registry in which every model gives the replies in order and repeats the last. It
+// stores the requests.
 type script struct {
 	mu       sync.Mutex
 	replies  []string

@@ -20,8 +20,8 @@ const (
 )
 
 // scoreOf returns the fraction of the parts of a value that are correct. Its parts are the value
-// itself, its members and items, and the members that the schema requires. A missing member
-// counts as wrong together with everything that the schema requires of it.
+// itself, its members and items, and the members that the schema requires. A missing member is
+// wrong, as are all parts that the schema requires of it.
 func scoreOf(contract *schema.Contract, value any, violations []schema.Violation) float64 {
 	s := scorer{wrong: map[string]int{}}
 	if json.Unmarshal(contract.JSONSchema(), &s.root) != nil {
@@ -55,7 +55,7 @@ func admits(contract *schema.Contract, value any) bool {
 // scorer counts the parts of a value and the wrong ones among them.
 type scorer struct {
 	root       any
-	wrong      map[string]int // violations by path, without those that belong to a part
+	wrong      map[string]int // violations by path, except those that belong to a part
 	parts, bad int
 }
 
@@ -159,8 +159,8 @@ func (s *scorer) admits(here, value any, depth int) bool {
 	return true
 }
 
-// isType reports whether a value has a type of JSON Schema. A number counts as an integer, and a
-// text as whatever it can be coerced to.
+// isType reports whether a value has a type of JSON Schema. Every number is accepted as an integer,
+// and a string as any type to which it can be coerced.
 func isType(name string, value any) bool {
 	switch value.(type) {
 	case nil:
@@ -173,7 +173,7 @@ func isType(name string, value any) bool {
 	return name != "null" && name != "object" && name != "array"
 }
 
-// plainName matches a name that paths show without quotes.
+// plainName matches a name that needs no quotes in paths.
 var plainName = lazyregexp.New(`^[A-Za-z_\x{80}-\x{10FFFF}][-\w\x{80}-\x{10FFFF}]*$`)
 
 // memberPath returns the path of a member in the form that violations use.

@@ -12,7 +12,8 @@ const person = `{type: object, required: [name, email, address], properties: {na
  email: {type: string}, tags: {type: array, items: {type: string}},
  address: {type: object, required: [city, zip], properties: {zip: {type: string}}}}}`
 
-// TestScoresWeighWhatTheSchemaAsks: each pair is a worse and a better output.
+// TestScoresWeighWhatTheSchemaAsks checks the scores of better and worse outputs under several
+// schemas.
 //
 // Source 004, repl/workflow/internal/correct/score.go: reflection_best_score is the score of
 // the best output (0.0-1.0).
@@ -35,7 +36,7 @@ func TestScoresWeighWhatTheSchemaAsks(t *testing.T) {
 		{person, `"Here you are: Ann."`, "0.0"},
 		{person, `"[1, 2]"`, "0.0"},
 		{person, `7`, "0.0"},
-		// The object, and 3 members, one of which has 2 members.
+		// There are 6 parts: the object and 3 members, one of them with 2 members.
 		{person, `{}`, "0.1667"},
 		{person, `{"name": "Ann"}`, "0.3333"},
 		{person, `{"name": "", "email": "a"}`, "0.3333"},
@@ -68,8 +69,8 @@ func TestScoresWeighWhatTheSchemaAsks(t *testing.T) {
 	}
 }
 
-// TestTheBestAttemptHasTheWantedType: neither an empty list nor prose is better than an object
-// that is nearly right, whatever their order.
+// TestTheBestAttemptHasTheWantedType checks that, in any order, an object that is nearly right is
+// better than an empty list or prose.
 func TestTheBestAttemptHasTheWantedType(t *testing.T) {
 	skip.WithoutJail(t)
 	const nearly = `{"a": 1, "c": 3}`
@@ -85,8 +86,8 @@ func TestTheBestAttemptHasTheWantedType(t *testing.T) {
 	}
 }
 
-// TestWithoutAnyValueThereIsNoBestAttempt: state.get("reflection_best", default) then returns the
-// default, even if an earlier loop had a best attempt.
+// TestWithoutAnyValueThereIsNoBestAttempt checks that state.get("reflection_best", default) then
+// returns the default, even if an earlier loop had a best attempt.
 //
 // Source 004, repl/workflow/internal/correct/score.go: Graceful degradation:
 // state.get("reflection_best", {}) works if no output has a value.
@@ -105,7 +106,7 @@ func TestWithoutAnyValueThereIsNoBestAttempt(t *testing.T) {
 	}
 }
 
-// TestAVerdictMustNotContradictItself: a valid output cannot be worth nothing.
+// TestAVerdictMustNotContradictItself checks that a valid output cannot have a score of 0.
 func TestAVerdictMustNotContradictItself(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"valid": true, "score": 0.0}`)
@@ -122,7 +123,7 @@ func TestAVerdictMustNotContradictItself(t *testing.T) {
 	}
 }
 
-// TestAJudgeAlwaysSeesTheOutput: it is appended to a prompt that omits it.
+// TestAJudgeAlwaysSeesTheOutput checks that the output is appended to a prompt that omits it.
 func TestAJudgeAlwaysSeesTheOutput(t *testing.T) {
 	skip.WithoutJail(t)
 	for prompt, want := range map[string]string{
@@ -144,7 +145,7 @@ func TestAJudgeAlwaysSeesTheOutput(t *testing.T) {
 	}
 }
 
-// TestFailuresNameTheirIteration: they also name the file and the node.
+// TestFailuresNameTheirIteration checks that failures name the file, the node and the iteration.
 func TestFailuresNameTheirIteration(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, "{}")
@@ -155,7 +156,8 @@ func TestFailuresNameTheirIteration(t *testing.T) {
 	}
 }
 
-// TestReasonsAreBounded: they become part of the state and of further prompts.
+// TestReasonsAreBounded checks that reasons are bounded, because they become part of the state and
+// of further prompts.
 func TestReasonsAreBounded(t *testing.T) {
 	skip.WithoutJail(t)
 	long := strings.Repeat("x", 50_000)

@@ -21,13 +21,13 @@ type Verdict struct {
 	// Errors are objects with a message and, if known, a path. A valid output has none; any
 	// other output has at least one.
 	Errors []any
-	// Suggestions are texts.
+	// Suggestions are strings.
 	Suggestions []any
 	// Reason is the judge's reason; empty if it gave none.
 	Reason string
 
 	// foreign reports that the output has no value of the type that the schema requires. Such an
-	// output is never the best one: code that reads the best output does not expect it.
+	// output is never the best one, because code that reads the best output does not expect it.
 	foreign bool
 }
 
@@ -54,7 +54,7 @@ func scoreValue(score float64) json.Number {
 	return json.Number(text)
 }
 
-// failVerdict returns the verdict on an output that could not be judged, or was never made.
+// failVerdict returns the verdict on an output that could not be judged or made.
 func failVerdict(format string, args ...any) Verdict {
 	return Verdict{
 		Errors:      []any{map[string]any{"message": fmt.Sprintf(format, args...)}},

@@ -18,13 +18,13 @@ type Action struct {
 	Params []Param
 	// Open allows parameters that Params does not name. Do receives them like Late parameters.
 	Open bool
-	// Asks marks an action that always asks a model: a run without a model is rejected before it
-	// begins.
+	// Asks marks an action that always asks a model, so that a run without a model is rejected
+	// before it begins.
 	Asks bool
 	// Verify finds problems that Params cannot express, such as which of two parameters
 	// is needed. It is called with the given parameters before anything runs.
 	Verify func(with *Tree) []*Problem
-	// Note finds differences between what the file suggests and what a run does.
+	// Note finds differences between the apparent and the actual behaviour of the file.
 	Note func(with *Tree) []*Problem
 	// Do does the work. with holds the parameters of the file, with defaults filled in and
 	// templates rendered except in Late parameters, in the types of Params. The result is a
@@ -35,7 +35,7 @@ type Action struct {
 // Type is the type of a parameter.
 type Type string
 
-// The types of parameters. A text that contains a template can stand for any type.
+// The types of parameters. A string that contains a template is allowed for every type.
 const (
 	AnyType    Type = "any"
 	TextType   Type = "text"
@@ -57,7 +57,7 @@ type Param struct {
 	Required bool
 	// Default is the value of a missing parameter; with nil, it is left out.
 	Default any
-	// Values are the allowed texts of a TextType; nil allows any.
+	// Values are the allowed strings of a TextType; nil allows any.
 	Values []string
 	// Least and Most bound a WholeType, unless both are 0.
 	Least, Most int
@@ -66,7 +66,7 @@ type Param struct {
 	Fields []Param
 	// Verify finds problems that Fields cannot express.
 	Verify func(value *Tree) []*Problem
-	// Late parameters are rendered by the action itself, once it knows the state.
+	// Late parameters are rendered by the action itself, when the state is complete.
 	Late bool
 	// Doc is a one-sentence description.
 	Doc string
@@ -115,7 +115,7 @@ func namesOf(params []Param) []string {
 	return names
 }
 
-// stepKeys are the members of a step that do not belong to its action.
+// stepKeys holds the members of a step that do not belong to its action.
 const (
 	stepAction = "action"
 	stepRun    = "run"

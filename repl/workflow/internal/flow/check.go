@@ -26,7 +26,7 @@ func (f *File) Check(ctx context.Context) error {
 	return fileError(f.Name, c.found)
 }
 
-// checked checks everything but the templates.
+// checked checks everything except the templates.
 func (f *File) checked() *checker {
 	c := &checker{actions: f.actions, folder: f.Folder}
 	for _, n := range f.Nodes {
@@ -44,7 +44,7 @@ func (f *File) checked() *checker {
 	return c
 }
 
-// Models returns the names of models in the file, without templates. Names may repeat.
+// Models returns the names of models in the file, except templates. It may return a name twice.
 func (f *File) Models() []string {
 	var names []string
 	for _, at := range f.checked().models {
@@ -53,8 +53,8 @@ func (f *File) Models() []string {
 	return names
 }
 
-// Notes returns the differences between what the file suggests and what a run does: keys without
-// effect, and the notes of actions. It is empty for most files.
+// Notes returns the differences between the apparent and the actual behaviour of the file: keys
+// without effect, and the notes of actions. It is empty for most files.
 func (f *File) Notes() []*Problem {
 	notes := append(slices.Clone(f.ignored), f.checked().notes...)
 	for _, note := range notes {
@@ -100,7 +100,7 @@ func (c *checker) use(name, with *Tree) {
 	}
 }
 
-// members checks the members of an object against their table.
+// members checks the members of an object against params.
 func (c *checker) members(tree *Tree, params []Param, open bool, what string) {
 	for i, key := range tree.Keys {
 		p := find(params, key.Text)

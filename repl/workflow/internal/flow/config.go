@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Config is converted from workflow.Config, which documents the fields: a public type keeps its
-// documentation outside of internal packages, and a difference does not compile.
+// Config is converted from workflow.Config, which documents the fields: the documentation of a
+// public type belongs in a public package, and the conversion does not compile if the types differ.
 type Config struct {
 	Models        ledger.Models
 	Model         string

@@ -14,8 +14,7 @@ var edgeKeys = []string{"from", "to", "type"}
 const oneLine = "edges must form one line without branches or loops"
 
 // orderNodes puts the nodes in the order of a file's edges, which must form one line through all
-// nodes. Leaving out the first edge, from __start__, or the last, to __end__, makes no
-// difference.
+// nodes. The first edge, from __start__, and the last, to __end__, are optional.
 func (p *parsing) orderNodes(edges *Tree) {
 	if edges.Kind != List {
 		p.fail(edges, `"edges" must be a list of objects with "from" and "to"`)

@@ -13,8 +13,8 @@ func threeNodes(edges string) string {
 	return "nodes:\n  - {name: b, run: x}\n  - {name: a, run: x}\n  - {name: c, run: x}\nedges:" + edges
 }
 
-// TestEdgesOrderTheNodes: a line of edges determines the order of the nodes, with and without
-// its ends.
+// TestEdgesOrderTheNodes checks that a line of edges, with or without its ends, determines the
+// order of the nodes.
 func TestEdgesOrderTheNodes(t *testing.T) {
 	for edges, want := range map[string]string{
 		" []": "b a c",
@@ -34,7 +34,8 @@ func TestEdgesOrderTheNodes(t *testing.T) {
 	}
 }
 
-// TestOtherEdgesAreRefused: branches, loops and conditions would not run as written.
+// TestOtherEdgesAreRefused checks that branches, loops and conditions are refused, because they
+// would not run as written.
 func TestOtherEdgesAreRefused(t *testing.T) {
 	for edges, want := range map[string]string{
 		" {}":                    `w.yaml:5:8: "edges" must be a list`,
@@ -58,7 +59,8 @@ func TestOtherEdgesAreRefused(t *testing.T) {
 	}
 }
 
-// TestIgnoredKeysAreNoted: files of other programs load, and the reader is informed.
+// TestIgnoredKeysAreNoted checks that files of other programs load, with notes about the ignored
+// keys.
 func TestIgnoredKeysAreNoted(t *testing.T) {
 	file := parse(t, "name: x\nversion: 1\nstate_schema: {a: str}\nsettings: {ltm: {}}\nnodes:\n  - run: return {}\n")
 	var notes []string
@@ -73,7 +75,7 @@ w.yaml:4:1: note: "settings" has no effect`
 	}
 }
 
-// TestMessagesOfLLMCall: a conversation can replace the prompt.
+// TestMessagesOfLLMCall checks that a conversation can replace the prompt.
 func TestMessagesOfLLMCall(t *testing.T) {
 	models := says("hi")
 	outcome, err := parse(t, `
@@ -114,7 +116,8 @@ nodes:
 	}
 }
 
-// TestTheResultOfCode: the returned value, or else the variable result, in every node.
+// TestTheResultOfCode checks that the result of code is the returned value, or else the variable
+// result, in every node.
 //
 // Source 004, repl/workflow/internal/flow/python.go: run: code returns a value, or sets
 // result.

@@ -41,8 +41,8 @@ type Node struct {
 	uses *Tree
 }
 
-// The keys of a file and of a node. The ignored keys occur in files of other programs; a run
-// does not need them.
+// The keys of a file and of a node. Files of other programs contain the ignored keys, which a run
+// does not need.
 var (
 	fileKeys    = []string{"name", "description", "nodes", "edges"}
 	ignoredKeys = []string{"version", "state_schema", "settings"}
@@ -51,7 +51,7 @@ var (
 
 // Parse reads a file whose nodes can use the actions of this package and more. The error is a
 // [*FileError] with every structural problem, or names an invalid action. [File.Check] finds
-// wrong uses, parameters, contracts and templates.
+// unknown actions, and wrong parameters, contracts and templates.
 func Parse(name string, source []byte, more ...Action) (*File, error) {
 	actions, err := newActionTable(more)
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *parsing) keys(tree *Tree, what string, known []string) {
 	}
 }
 
-// text returns a text member, or "" if it is missing.
+// text returns a string member, or "" if it is missing.
 func (p *parsing) text(tree *Tree, key string) string {
 	value := tree.Get(key)
 	if value == nil {

@@ -156,8 +156,8 @@ func TestAReportHasTwentyProblemsAtMost(t *testing.T) {
 	}
 }
 
-// FuzzParse parses random files. An accepted file stays within its bounds, and each problem has a
-// position.
+// FuzzParse parses random files and checks that an accepted file is within its bounds, and that
+// each problem has a position.
 func FuzzParse(f *testing.F) {
 	f.Add(
 		[]byte(
@@ -199,7 +199,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestSchemasOfOtherFilesAreFollowed:
+// TestSchemasOfOtherFilesAreFollowed checks references to schemas in other files.
 //
 // Source 004, repl/workflow/internal/flow/refs.go: External schema references via $ref.
 func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
@@ -259,7 +259,7 @@ func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 	}
 }
 
-// BenchmarkParse reads the manual's example.
+// BenchmarkParse measures parsing the manual's example.
 func BenchmarkParse(b *testing.B) {
 	source, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "examples", "workflow", "profile.yaml"))
 	if err != nil {

@@ -15,8 +15,8 @@ const LLMCall = "llm.call"
 // maxTokens bounds the parameter max_tokens.
 const maxTokens = 1_000_000
 
-// llmCall asks a model. Its result is an object: content is the reply, which is a text or, with
-// a schema, a value; model is the name of the model.
+// llmCall asks a model. Its result is an object: content is the reply, which is a string or, with a
+// schema, a value; model is the name of the model.
 var llmCall = Action{
 	Name: LLMCall,
 	Doc:  "Asks a model.",
@@ -119,7 +119,7 @@ func messagesOf(with map[string]any) []llm.Message {
 	return messages
 }
 
-// reply asks for a text, or for a value if there is a contract.
+// reply asks for a string, or for a value if there is a contract.
 func (r *Run) reply(ctx context.Context, ask calls.Ask, contract any) (any, error) {
 	if contract == nil {
 		response, err := r.Ask(ctx, ask)

@@ -15,12 +15,12 @@ var shared *rlm.Engine
 
 func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
-// asked is a registry in which every model answers with a function and remembers the requests.
+// asked is a registry in which a function answers for every model. It stores the requests.
 type asked struct {
 	mu       sync.Mutex
 	requests []llm.Request
 	answer   func(r llm.Request) (string, error)
-	finish   string // the finish reason of all replies; empty if they are whole
+	finish   string // the finish reason of all replies; empty if they are complete
 }
 
 func (a *asked) Resolve(name string) (llm.Model, error) {

@@ -13,8 +13,8 @@ const (
 	StatusBroken ledger.Status = "broken" // a failure ended the run
 )
 
-// Outcome is converted to workflow.Outcome, which documents the fields: the public type keeps
-// its documentation outside of internal packages, and a difference does not compile.
+// Outcome is converted to workflow.Outcome, which documents the fields: the documentation of a
+// public type belongs in a public package, and the conversion does not compile if the types differ.
 type Outcome struct {
 	Status  ledger.Status   `json:"status"`
 	State   map[string]any  `json:"state"`
@@ -42,8 +42,8 @@ func (e *NodeError) Error() string {
 // Unwrap returns the reason.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// ProgramError reports how code or a template of the file failed: it raised, exceeded a limit,
-// or broke its interpreter. The message comes from the code and is untrusted.
+// ProgramError reports that code or a template of the file raised, exceeded a limit, or broke its
+// interpreter. The code determines the message, which is untrusted.
 type ProgramError struct {
 	// What is the program: "run", "the template", "the evaluator".
 	What string
@@ -58,10 +58,11 @@ type ProgramError struct {
 // ofTemplate is the What of a template.
 const ofTemplate = "the template"
 
-// OfFile reports whether the file fails in every state: because of invalid code, or a template.
+// OfFile reports whether the file is at fault whatever the state is, because of invalid code or a
+// template.
 func (e *ProgramError) OfFile() bool { return e.Invalid || e.What == ofTemplate }
 
-// Error describes what the program did.
+// Error describes how the program ended.
 func (e *ProgramError) Error() string {
 	return fmt.Sprintf("%s ended by %s: %s", e.What, e.Type, shortenText(e.Message, 1_000))
 }

@@ -48,7 +48,7 @@ func fileError(file string, p []*Problem) error {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 
-	p = slices.CompactFunc(p, func(a, b *Problem) bool { return *a == *b }) // by aliases
+	p = slices.CompactFunc(p, func(a, b *Problem) bool { return *a == *b }) // due to aliases
 	p = p[:min(len(p), maxProblems)]
 	for _, problem := range p {
 		problem.File = file
@@ -59,7 +59,7 @@ func fileError(file string, p []*Problem) error {
 // quoteName shows a name from the file, short and on one line.
 func quoteName(name string) string { return strconv.Quote(shortenText(name, 60)) }
 
-// shortenText cuts a text to a number of characters.
+// shortenText shortens text to at most limit characters.
 func shortenText(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -26,17 +26,18 @@ type Code struct {
 	Values map[string]any
 }
 
-// body runs a function's body from its syntax tree: indenting the text would change its strings.
+// body runs a function's body from its syntax tree, because indenting the source would change its
+// strings.
 //
 //go:embed body.py
 var body string
 
-// given is the variable that holds the input of the body.
+// given is the name of the variable that holds the input of the body.
 const given = "_rlm_given"
 
 // Python runs code in the sandbox that the router chooses, and returns its result. All
-// code of a run shares one session, but no variables: each body sees only its input. The
-// error is a [*ProgramError] if the code failed.
+// code of a run shares one session, but no variables: each body receives only its input.
+// The error is a [*ProgramError] if the code failed.
 func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if err := r.openPython(ctx); err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	}
 	ran, err := r.python.Run(ctx, loopsession.Block{Language: tiers.Python, Source: body + c.writeForAnalysers()})
 	invalid := err == nil && neverRan(&ran)
-	if invalid { // explain what is wrong with the code itself, with its own line numbers
+	if invalid { // report the error in the code itself, with its own line numbers
 		ran, err = r.python.Run(ctx, loopsession.Block{Language: tiers.Python, Source: body})
 	}
 	if err != nil {
@@ -69,16 +70,16 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 }
 
 // writeForAnalysers writes the code as a function after the end of the snippet, where only the
-// analysers read it. It never runs, because its one-space indentation changes strings.
+// analysers read it. The function never runs, because its one-space indentation changes strings.
 func (c *Code) writeForAnalysers() string {
 	text := strings.ReplaceAll(strings.TrimRight(c.Source, "\n"), "\n", "\n ")
 	return "\n\ndef _rlm_seen(" + strings.Join(
 		slices.Sorted(maps.Keys(c.Values)), ", ",
-	) + "):\n " + text + "\n pass\n_rlm_seen\n" // names that no line mentions would not count
+	) + "):\n " + text + "\n pass\n_rlm_seen\n" // the analysers ignore names that no line mentions
 }
 
-// neverRan reports whether a snippet is not valid Python: the traceback then contains no frame
-// of it.
+// neverRan reports whether a snippet is not valid Python, in which case the traceback has no frame
+// of the snippet.
 func neverRan(ran *ledger.Snippet) bool {
 	e := ran.Exception
 	return e != nil &&
@@ -102,7 +103,7 @@ func (r *Run) openPython(ctx context.Context) (err error) {
 	return err
 }
 
-// noResult is the Type of a ProgramError for code that ran to its end.
+// noResult is the Type of a ProgramError for code that ended without a result.
 const noResult = "the end of its code"
 
 // result returns the result of a body, or a *ProgramError.

@@ -16,11 +16,11 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// root names the run in its tree; its nodes are the sub-loops.
+// root is the name of the run in its tree; the nodes of the file are its sub-loops.
 const root = "0"
 
-// place is the current node of a run, or the run itself, with the work done there since its
-// record was last written.
+// place is the current node of a run, or the run itself, with the work done in it since its record
+// was last written.
 type place struct {
 	node  string // in the tree
 	turn  int    // a loop's turn, from 1; 0 outside of a loop
@@ -43,7 +43,7 @@ func (r *Run) begin(f *File) {
 	})
 }
 
-// enter begins a node; numbers count from 1. The error concerns the record.
+// enter begins a node; numbers count from 1. The error is that of the record.
 func (r *Run) enter(n *Node, number int) error {
 	trace, err := r.trace.Child()
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Run) Iterate(n int) {
 	}
 }
 
-// write records the work so far as a turn, with an answer or nil.
+// write records the work since the last turn as a turn, with an answer or nil.
 func (r *Run) write(answer any) {
 	at := &r.at
 	at.written++
@@ -138,7 +138,7 @@ func (r *Run) Tell(e ledger.Event) {
 	r.caller.Tell(e)
 }
 
-// shown returns a value for display: a text verbatim, nil as "", anything else as JSON.
+// shown returns a value for display: a string verbatim, nil as "", anything else as JSON.
 func shown(value any) string {
 	if value == nil {
 		return ""

@@ -77,7 +77,7 @@ nodes:
 			}
 		})
 	}
-	// A node that the budget stopped did not fail.
+	// A node that the budget stopped has not failed.
 	cfg.Trace, cfg.Budget.Calls, told = "", 1, nil
 	twice := parse(
 		t,

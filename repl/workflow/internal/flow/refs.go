@@ -22,8 +22,8 @@ const (
 	maxRefFiles = 20
 )
 
-// Contract compiles a schema of a file. A "$ref" may name another file, JSON or YAML, in or
-// below the workflow's folder, with a fragment after "#": its content becomes part of the
+// Contract compiles a schema of a file. A "$ref" may name another file, JSON or YAML, in or below
+// the workflow's folder, with a fragment after "#". The content of that file becomes part of the
 // contract. The network is never used.
 func (r *Run) Contract(document any) (*schema.Contract, error) {
 	return contractIn(r.folder, document)
@@ -52,7 +52,7 @@ func contractIn(folder string, document any) (*schema.Contract, error) {
 	return contract, nil
 }
 
-// nameFiles replaces the names of parts of the bundle with those of their files.
+// nameFiles replaces the names of parts of the bundle with the names of their files.
 func (b *bundle) nameFiles(text string) string {
 	for file, part := range b.names {
 		text = strings.ReplaceAll(text, "#/$defs/"+part+"/", file+"#/")
@@ -81,14 +81,14 @@ func RefersOutside(document any) bool {
 // bundle puts the documents to which a schema refers under "$defs" of one document.
 type bundle struct {
 	folder string
-	names  map[string]string // a file's path, to its name in parts
+	names  map[string]string // names in parts by path of the file
 	parts  map[string]any
 }
 
-// prefix begins the names of bundled parts.
+// prefix is the prefix of the names of bundled parts.
 const prefix = "file-"
 
-// attach adds the parts to the document.
+// attach adds the bundled parts to the document.
 func (b *bundle) attach(whole any) (any, error) {
 	document, ok := whole.(map[string]any)
 	if !ok {
@@ -234,7 +234,8 @@ func (b *bundle) load(target string) error {
 	return nil
 }
 
-// documentOf reads JSON, or else YAML: JSON with tabs is not valid YAML.
+// documentOf reads JSON, or else YAML. It tries JSON first, because JSON with tabs is not valid
+// YAML.
 func documentOf(name string, text []byte) (any, error) {
 	if json.Valid(text) {
 		return Decode(text)

@@ -24,7 +24,8 @@ const maxState = 8 << 20
 //
 // The error is a [*repl.SetupError] if the run could not begin (it wraps a [*FileError] if the
 // file is at fault), a [*NodeError] if a node failed, the context's cause, or a description of
-// another failure. Running out of budget is not an error. The Outcome holds the results so far.
+// another failure. Running out of budget is not an error. The Outcome holds the results up to the
+// end of the run.
 func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outcome, error) {
 	r := &fileRun{file: f, given: cfg, outcome: Outcome{State: input}}
 	err := harness.Run(ctx, r)
@@ -93,7 +94,7 @@ func (r *fileRun) Conclude(e *harness.Ending) ledger.Event {
 	return ledger.Event{Status: string(o.Status), Text: shown(o.Result), Error: o.Reason}
 }
 
-// Run is the run of a file as seen by its actions. Its methods are not safe for concurrent use.
+// Run is the run of a file, as its actions use it. Its methods are not safe for concurrent use.
 type Run struct {
 	// State holds the values that nodes share, by name; values are those of encoding/json.
 	State map[string]any
@@ -109,7 +110,7 @@ type Run struct {
 	result any
 
 	trace     *record.Trace
-	unwritten error // why records of nodes could not be written
+	unwritten error // the reason why records of nodes could not be written
 }
 
 // NewRun returns a run without a file, for using actions from Go. Its initial State is state. It
@@ -143,7 +144,7 @@ func newRun(cfg Config, state map[string]any, actions actionTable) (*Run, error)
 	return r, nil
 }
 
-// prepare makes every check that needs neither a model nor a sandbox.
+// prepare makes all checks that need no model and no sandbox.
 func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*Run, error) {
 	r, err := newRun(cfg, input, f.actions)
 	if err != nil {
@@ -160,7 +161,7 @@ func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*R
 	return r, nil
 }
 
-// checkModels looks up every model that the file names, and asks its server whether it
+// checkModels looks up every model that the file names and asks its server whether the model
 // exists.
 func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error {
 	var wrong []*Problem
@@ -261,7 +262,8 @@ func (r *Run) one(ctx context.Context, n *Node) error {
 	return r.Set(members)
 }
 
-// Set puts values into the state, in their JSON form. The error reports that the state is full.
+// Set puts values into the state, in their JSON form. The error means that the state would be too
+// large.
 func (r *Run) Set(values map[string]any) error {
 	next := maps.Clone(r.State)
 	maps.Copy(next, values)
@@ -298,7 +300,7 @@ func (r *Run) Close() error {
 	return r.python.Close()
 }
 
-// described returns the kind of a value, in words.
+// described returns the kind of a value in words.
 func described(value any) string {
 	switch value.(type) {
 	case nil:

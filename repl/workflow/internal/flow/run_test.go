@@ -26,7 +26,7 @@ func asJSON(t *testing.T, v any) string {
 	return string(data)
 }
 
-// TestNodesShareTheState:
+// TestNodesShareTheState checks that later nodes receive the results of earlier ones.
 //
 // Source 004, repl/workflow/internal/flow/run.go: nodes: name, uses, with, run and output;
 // state is shared by the nodes.
@@ -109,7 +109,7 @@ func TestParametersOfLLMCall(t *testing.T) {
 	if err != nil || asJSON(t, outcome.Result) != `{"content":"test/mine|hi"}` {
 		t.Errorf("got %+v, %v", outcome, err)
 	}
-	// A member of that name may also be something else.
+	// A member of that name may also have another meaning.
 	outcome, err = parse(
 		t, "nodes:\n  - uses: llm.call\n    with: {prompt: hi}\n",
 	).Run(t.Context(), cfg, map[string]any{"model": "a car"})
@@ -146,7 +146,7 @@ func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 		!strings.HasPrefix(err.Error(), "w.yaml:3:11: no model to ask") {
 		t.Errorf("got %v", err)
 	}
-	cfg.AllowedModels = []string{"test/default"} // which the state might name
+	cfg.AllowedModels = []string{"test/default"} // a model that the state could name
 	_, err = ask.Run(t.Context(), cfg, nil)
 	if !errors.As(err, &ended) || ended.Node != "node 2" ||
 		!strings.Contains(err.Error(), "no model to ask") {
@@ -257,8 +257,8 @@ func TestATracebackShowsTheNodesLines(t *testing.T) {
 	}
 }
 
-// TestTheRouterSeesWhatCodeNeeds: the analysers see the code of a node like a snippet, and not
-// the program that runs it.
+// TestTheRouterSeesWhatCodeNeeds checks that the analysers read the code of a node like a snippet,
+// and not the program that runs it.
 func TestTheRouterSeesWhatCodeNeeds(t *testing.T) {
 	cfg := config(nil)
 	cfg.Open = shared.Opener(router.Policy{MinIsolation: tiers.IsolationWasm})
@@ -346,8 +346,8 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 	}
 }
 
-// BenchmarkRender renders a node's parameters in the jail, whose start takes nearly all of the
-// time.
+// BenchmarkRender measures rendering a node's parameters in the jail, whose start takes nearly all
+// of the time.
 func BenchmarkRender(b *testing.B) {
 	r, err := flow.NewRun(flow.Config{}, map[string]any{"name": "Ann"})
 	if err != nil {

@@ -94,8 +94,8 @@ func normal(with map[string]any) (map[string]any, error) {
 	return plain, err
 }
 
-// Render renders the templates in a value over the state. A text that consists of one expression
-// becomes the expression's value, of whatever type.
+// Render renders the templates in a value over the state. A string that consists of one expression
+// becomes the expression's value, of any type.
 func (r *Run) Render(ctx context.Context, value any) (any, error) {
 	if !evaluators.HasTemplate(value) {
 		return value, nil
@@ -120,7 +120,7 @@ func (r *Run) Prolog(ctx context.Context, what, source string, values map[string
 // jailTier is recorded as the tier of code that ran in a jail.
 const jailTier = "jail"
 
-// inJail runs a program of a language and records it.
+// inJail runs a program in a language and records the run.
 func (r *Run) inJail(
 	ctx context.Context, c Code, language tiers.Language,
 	run func(context.Context, string, map[string]any) (any, error),
@@ -151,7 +151,7 @@ func (r *Run) jail() evaluators.Jail {
 	return evaluators.Jail{Wall: r.cfg.Limits.Wall, Memory: r.cfg.Limits.Memory}
 }
 
-// programError names the program of the file in an error of the jail.
+// programError adds the name of the file's program to an error of the jail.
 func programError(what string, err error) error {
 	var ended *evaluators.ProgramError
 	if errors.As(err, &ended) {
@@ -164,9 +164,9 @@ func programError(what string, err error) error {
 	return err
 }
 
-// Model returns the model for a name in the file: the replacement in ModelFor, or the name
-// itself if it is allowed. Without a name, it is the state's member "model" if that is allowed,
-// or else the default.
+// Model returns the model for a name in the file: the replacement in ModelFor, or the name itself
+// if it is allowed. Without a name, the model is the state's member "model" if it is an allowed
+// model, or else the default.
 func (r *Run) Model(name string) (string, error) {
 	if stated, ok := r.State["model"].(string); ok && name == "" {
 		if model, err := r.cfg.resolve(stated); err == nil {
@@ -242,7 +242,7 @@ func (r *Run) fill(a *calls.Ask) error {
 	return nil
 }
 
-// isBroken reports whether the host failed, rather than the file.
+// isBroken reports whether the host, not the file, is the cause of a failure.
 func isBroken(err error) bool {
 	var broken *tiers.BrokenError
 	var model *llm.Error

@@ -17,12 +17,12 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Bounds of a file. The value of an alias counts each time it is used.
+// Bounds of a file. The value of an alias is counted each time it is used.
 const (
 	maxFile  = 1 << 20 // bytes
 	maxDepth = 40
 	maxParts = 20_000  // values and keys
-	maxTexts = 4 << 20 // bytes of all texts together
+	maxTexts = 4 << 20 // bytes of all strings together
 )
 
 // Kind is the kind of a value in a file.
@@ -43,7 +43,7 @@ type Tree struct {
 	Kind         Kind
 	// Keys and Items are the members of an object, in order; a list has only Items.
 	Keys, Items []*Tree
-	// Text is the content of a Text.
+	// Text is the string of a value of kind Text.
 	Text string
 
 	scalar  any  // the value if kind is Other: nil, bool or json.Number
@@ -165,7 +165,7 @@ func yamlProblem(err error) *Problem {
 	return p
 }
 
-// planter builds a Tree from the library's nodes, and counts its parts.
+// planter builds a Tree from the library's nodes and counts its parts.
 type planter struct {
 	parts, texts int
 }
@@ -228,7 +228,7 @@ func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
 			return wrong
 		}
 		if key.Kind == Other {
-			key.Kind, key.Text = Text, name.Value // as in 2026: or true:
+			key.Kind, key.Text = Text, name.Value // a key such as 2026: or true:
 		}
 		if key.Kind != Text {
 			return problemAt(name, "a key must be a text")
@@ -248,7 +248,7 @@ func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
 	return nil
 }
 
-// scalar plants a single value. Dates are texts.
+// scalar plants a single value. Dates become strings.
 func (p *planter) scalar(t *Tree, n *yaml.Node) *Problem {
 	if p.texts += len(n.Value); p.texts > maxTexts {
 		return problemAt(

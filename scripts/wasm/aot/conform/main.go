@@ -2,15 +2,15 @@
 
 // Command conform compares machine code made by scripts/wasm with wazero, over many modules.
 //
-//	conform guest IN.wasm OUT.wasm   makes a module that can be a guest, see wasmbin.AsGuest
-//	conform fuel FILE.wasm           exports the last global as "fuel": wasm-smith put it there
+//	conform guest IN.wasm OUT.wasm   makes a module that can be a guest; see wasmbin.AsGuest
+//	conform fuel FILE.wasm           exports the last global, which wasm-smith added, as "fuel"
 //	conform spec DIR                 runs WebAssembly's own tests, as wast2json converted them
 //	conform random DIR SEED          calls all functions of random modules with random numbers
 //	conform python SEED MINUTES      runs random Python in both engines of tier wasm
 //
 // A module NAME.wasm is accompanied by its machine code in NAME.blob. If the build rejected the
-// module, NAME.refused gives the reason. conform.sh creates all of these. Each difference is
-// printed, and makes the command fail.
+// module, NAME.refused gives the reason. conform.sh creates all of these. The command prints each
+// difference, and fails if there is one.
 package main
 
 import (

@@ -30,7 +30,7 @@ const (
 	before = 64 << 10
 )
 
-// pair is one module in both engines. Every call is made in both.
+// pair is one module in both engines. Every call runs in both.
 type pair struct {
 	program   *aot.Program
 	guest     *aot.Guest
@@ -43,8 +43,8 @@ type pair struct {
 	told      [2]maphash.Hash // hashes of the calls to the host
 }
 
-// openPair loads the module at a path without its extension. original is the module with its
-// data. Its memory in wazero becomes the image of ours.
+// openPair loads the module at a path without its extension. original is the module with its data.
+// The module's memory in wazero becomes the image of our module.
 func openPair(ctx context.Context, path, original string) (*pair, error) {
 	blob, err := os.ReadFile(path + ".blob")
 	if err != nil {
@@ -97,7 +97,7 @@ func (p *pair) openTheirs(ctx context.Context, source []byte) error {
 			stack = stack[:max(len(params), len(results))]
 			for i, kind := range params {
 				if is32(kind) {
-					stack[i] &= math.MaxUint32 // the rest is left over from other numbers
+					stack[i] &= math.MaxUint32 // the upper half remains from other numbers
 				}
 			}
 			tell(&p.told[1], name, stack, len(params), len(results) > 0 && is32(results[0]))
@@ -182,7 +182,7 @@ func tell(told *maphash.Hash, name string, stack []uint64, params int, isResult3
 	}
 }
 
-// Call answers our guest.
+// Call answers a call of our guest.
 func (p *pair) Call(number int, slots []uint64) {
 	f := p.program.Imports()[number]
 	for i, kind := range f.Params {
@@ -216,13 +216,13 @@ type outcome struct {
 	trap   string // empty if the call returned
 }
 
-// number returns the name of an export in our engine: see wasmbin.AsGuest.
+// number returns the name of an export in our engine; see wasmbin.AsGuest.
 func (p *pair) number(name string) string {
 	return strconv.Itoa(slices.IndexFunc(p.exports, func(e wasmbin.Export) bool { return e.Name == name }))
 }
 
-// call calls a function in both engines, and returns an error if they differ. After some traps,
-// the memories are not compared: see mayDiffer.
+// call calls a function in both engines, and returns an error if they differ. After some traps, it
+// does not compare the memories; see mayDiffer.
 func (p *pair) call(ctx context.Context, name string, params []uint64) (outcome, error) {
 	f, ok := p.program.Export(p.number(name))
 	if !ok {
@@ -259,8 +259,9 @@ const (
 	outOfBounds = "out of bounds memory access"
 )
 
-// mayDiffer reports whether the state may differ from wazero's. The limits of recursion differ.
-// Where a fault serves as the check of an access, clang may have moved a store across it.
+// mayDiffer reports whether the state may differ from wazero's. The engines have different limits
+// of recursion. If a fault serves as the check of an access, clang may have moved a store across
+// the access.
 func (p *pair) mayDiffer(end outcome) bool {
 	return end.trap == overflow || end.trap == outOfBounds && p.program.Reach() > 0
 }

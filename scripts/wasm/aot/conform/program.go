@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// expressions are forms of an expression, by the letter of its kind: i for integer, f for float,
-// s for text, b for bytes, l for a list of integers, d for a dictionary from texts to integers.
-// @k stands for an expression of kind k.
+// expressions are forms of an expression, by the letter of its kind: i for integer, f for float, s
+// for string, b for bytes, l for a list of integers, and d for a dictionary from strings to
+// integers. @k stands for an expression of kind k.
 var expressions = map[byte][]string{
 	'i': {
 		"(@i + @i)", "(@i - @i)", "(@i * @i)", "(@i // @i)",

@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// sessionLimits allow programs to reach the limits of fuel and memory, too.
+// sessionLimits are low enough for programs to reach the limits of fuel and memory.
 var sessionLimits = tiers.Limits{Memory: 96 << 20, Fuel: 3_000_000}
 
 // runPython runs random programs in both engines, in sessions of three snippets, until the time
@@ -69,7 +69,7 @@ type ending struct {
 	memory                 int64
 }
 
-// runSession runs snippets until the sandbox is gone.
+// runSession runs snippets until one of them ends the sandbox.
 func runSession(ctx context.Context, tier tiers.Tier, sources []string) ([]ending, error) {
 	s, err := tier.Open(ctx, tiers.Config{Deterministic: true, Limits: sessionLimits})
 	if err != nil {
@@ -91,7 +91,7 @@ func runSession(ctx context.Context, tier tiers.Tier, sources []string) ([]endin
 			e.exception = x.Type + ": " + x.Message + "\n" + x.Traceback
 		}
 		if all = append(all, e); r.Status != tiers.StatusOK && r.Status != tiers.StatusRaised {
-			break // the sandbox may be gone
+			break // the sandbox may have ended
 		}
 	}
 

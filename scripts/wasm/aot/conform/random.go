@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/scripts/wasm/internal/wasmbin"
 )
 
-// edges are numbers at which instructions change their behaviour.
+// edges are numbers at which the behaviour of instructions changes.
 var edges = []uint64{
 	0, 1, 2, 3, 7, 8, 31, 32, 63, 64, 0xff, 0x7fff, 0xffff, wasmPage - 8, wasmPage - 4, wasmPage - 1, wasmPage,
 	math.MaxInt32, 1 << 31, math.MaxUint32 - 7, math.MaxUint32, 1 << 32, math.MaxInt64, 1 << 63, math.MaxUint64,
@@ -49,7 +49,7 @@ func runRandom(folder string, seed uint64) error {
 		base := strings.TrimSuffix(path, ".blob")
 		p, err := openPair(ctx, base, base+".wasm")
 		if err != nil && strings.Contains(err.Error(), "out of bounds") {
-			ends["does not start"]++ // in wazero, its data or its table does not fit
+			ends["does not start"]++ // wazero finds that its data or its table does not fit
 			continue
 		}
 
@@ -115,7 +115,7 @@ func (p *pair) callAll(ctx context.Context, random *rand.Rand, note func(outcome
 	return nil
 }
 
-// setFuel fills both tanks.
+// setFuel sets the fuel in both engines.
 func (p *pair) setFuel() error {
 	offset, ok := p.program.Global(p.number(fuelName))
 	theirs, isMutable := p.theirs.ExportedGlobal(fuelName).(api.MutableGlobal)

@@ -62,9 +62,9 @@ var trapNames = map[string]string{
 type tally struct {
 	agreed, skipped map[string]int
 	modules         int
-	// signalling counts operations on a signalling NaN that clang leaves out, such as "x - 0":
-	// the NaN stays as it is, but the standard requires a quiet one. Python's code has no such
-	// operation: the compiler that made the module left them out, too.
+	// signalling counts operations on a signalling NaN that clang omits, such as "x - 0". The NaN
+	// then stays unchanged, but the standard requires a quiet one. Python's code has no such
+	// operations, because the compiler that made the module has also omitted them.
 	signalling int
 	refused    map[string]int
 	failed     []string
@@ -125,17 +125,17 @@ func (t *tally) runScript(path string) error {
 	ctx := context.Background()
 	var last *pair // nil if the module was rejected
 	named := map[string]*pair{}
-	opened := map[*pair]bool{} // those that a command may still name
+	opened := map[*pair]bool{} // pairs that a command may still name
 	defer func() {
 		for p := range opened {
-			_ = p.close(ctx) // they are idle
+			_ = p.close(ctx) // the pairs are idle
 		}
 	}()
 	for _, c := range s.Commands {
 		if c.Type == "module" {
 			if opened[last] && !slices.Contains(slices.Collect(maps.Values(named)), last) {
 				delete(opened, last)
-				_ = last.close(ctx) // a program can load only so many at once
+				_ = last.close(ctx) // the number of modules loaded at the same time is limited
 			}
 			if last, err = t.openModule(ctx, filepath.Join(filepath.Dir(path), c.Filename)); err != nil {
 				return fmt.Errorf("line %d: %w", c.Line, err)

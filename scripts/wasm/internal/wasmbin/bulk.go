@@ -11,7 +11,7 @@ const (
 	// A unit of fuel pays for copying 2^bulkUnitBits bytes, which takes about as long as one
 	// iteration of a loop.
 	bulkUnitBits = 6
-	// bulkPart is the most that one instruction copies, in bytes. Afterwards the host may act.
+	// bulkPart is the maximum that one instruction copies, in bytes. Afterwards, the host may act.
 	bulkPart = 1 << 20
 )
 
@@ -21,7 +21,7 @@ var (
 	memoryFill = []byte{opPrefix, opMemoryFill, 0}
 )
 
-// bulkFunctions are the indices of the functions that copy and fill instead. imports is the
+// bulkFunctions are the indices of the functions that replace the instructions. imports is the
 // number of functions before the module's own.
 type bulkFunctions struct {
 	imports, copies, fills uint32
@@ -75,7 +75,7 @@ type meter struct {
 //	fuel -= cost
 //	if fuel < 0 { yield() }
 //
-// They leave the operand stack alone and open and close their own block, so that they fit
+// They do not change the operand stack, and open and close their own block, so that they fit
 // wherever an instruction is allowed.
 func (m meter) check(cost int64) []byte {
 	return slices.Concat(
@@ -104,13 +104,13 @@ const (
 	length
 )
 
-// copyFunction returns the body of a function that does what memory.copy does:
+// copyFunction returns the body of a function that has the effect of memory.copy:
 //
 //	if length > bulkPart {
 //		if max(destination, source)+length > size { memory.copy } // it traps
-//		if destination <= source { copy parts from the start on } else { from the end on }
+//		if destination <= source { copy parts from the start } else { from the end }
 //	}
-//	memory.copy of what is left
+//	memory.copy of the remaining bytes
 //
 // Since it copies each part before it overwrites the next one, the ranges may overlap.
 func (m meter) copyFunction() []byte {
@@ -139,7 +139,7 @@ func (m meter) copyFunction() []byte {
 	))
 }
 
-// fillFunction returns the body of a function that does what memory.fill does.
+// fillFunction returns the body of a function that has the effect of memory.fill.
 func (m meter) fillFunction() []byte {
 	whole := slices.Concat(get(destination), get(source), get(length), memoryFill)
 	forward := slices.Concat(
@@ -161,14 +161,15 @@ func (m meter) isBulk(body []byte) bool {
 // functionBody returns the body of a function without locals.
 func functionBody(code []byte) []byte { return slices.Concat([]byte{0}, code, []byte{opEnd}) }
 
-// whenLong runs code if the length exceeds one part.
+// whenLong returns code that runs only if the length exceeds one part.
 func whenLong(code []byte) []byte {
 	return slices.Concat(
 		get(length), i32(bulkPart), []byte{opI32GtU, opIf, emptyType}, code, []byte{opEnd},
 	)
 }
 
-// whenOutside runs code if the range that begins at a parameter extends beyond the memory.
+// whenOutside returns code that runs only if the range that begins at a parameter extends beyond
+// the memory.
 func whenOutside(start byte, code []byte) []byte {
 	const pageBits = 16
 	return slices.Concat(
@@ -178,7 +179,7 @@ func whenOutside(start byte, code []byte) []byte {
 	)
 }
 
-// eachPart runs code for each part but the last, and pays for it.
+// eachPart returns code that runs for each part except the last, and pays for the part.
 func (m meter) eachPart(code []byte) []byte {
 	return slices.Concat(
 		[]byte{opLoop, emptyType}, m.check(bulkPart>>bulkUnitBits), code,
@@ -186,7 +187,7 @@ func (m meter) eachPart(code []byte) []byte {
 	)
 }
 
-// burnLength pays for the length.
+// burnLength returns code that pays for the length.
 func (m meter) burnLength() []byte {
 	return m.burn(append(get(length), opI32Const, bulkUnitBits, opI32ShrU, opI64ExtendU))
 }

@@ -59,7 +59,7 @@ func start(t *testing.T, wasm []byte) *machine {
 	return m
 }
 
-// startBulk starts bulkModule unchanged, and with its fuel counted.
+// startBulk starts bulkModule unchanged, and in a version that counts fuel.
 func startBulk(t *testing.T) (plain, counted *machine) {
 	t.Helper()
 	m, stats, err := parse(t, bulkModule()).AddFuel(Import{"rlm", "yield"})
@@ -113,7 +113,7 @@ func TestBulkDoesWhatTheInstructionsDo(t *testing.T) {
 	for range 600 {
 		to, from, n := pick(), pick(), pick()
 		if choose.IntN(3) == 0 {
-			from = max(to, 3000) - choose.Uint64N(3000) // close: the ranges overlap
+			from = max(to, 3000) - choose.Uint64N(3000) // close enough for the ranges to overlap
 		}
 
 		for _, name := range []string{"copy", "fill"} {

@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// freeCalls bounds the number of calls to which one call may lead without a payment. They take
-// about 0.1 ms.
+// freeCalls bounds the number of calls to which one call may lead without a payment. So many calls
+// take about 0.1 ms.
 const freeCalls = 10_000
 
-// payment follows the instructions of one function, and tracks whether the path to the current
-// one has paid fuel: at the function's beginning, at a loop header, or before an indirect call.
-// The code is structured, so whatever is inside a loop, or after one in the same block, has
-// passed its header.
+// payment follows the instructions of one function, and tracks whether the path to the current one
+// has paid fuel: at the function's beginning, at a loop header, or before an indirect call. The
+// code is structured, so all code inside a loop, or after a loop in the same block, has passed the
+// loop's header.
 type payment struct {
 	isPaid bool
 	blocks []block
@@ -50,8 +50,8 @@ func (p *payment) pass(op byte) error {
 	return nil
 }
 
-// unpaidCalls lists the functions that a body calls before paying, by index, as often as the
-// code calls them.
+// unpaidCalls lists the indices of the functions that a body calls before it pays. A function
+// appears as often as the code calls it.
 func unpaidCalls(body []byte) (callees []uint32, err error) {
 	var p payment
 	err = eachInstruction(body, func(i instruction) error {
@@ -64,8 +64,8 @@ func unpaidCalls(body []byte) (callees []uint32, err error) {
 	return callees, err
 }
 
-// callGraph holds the unpaid calls of each function to others that the module defines itself.
-// Functions are numbered without the imports.
+// callGraph holds the unpaid calls of each function to others that the module defines itself. The
+// numbers of functions do not include the imports.
 type callGraph [][]uint32
 
 func newCallGraph(bodies [][]byte, imports uint32) (callGraph, error) {
@@ -89,11 +89,11 @@ func newCallGraph(bodies [][]byte, imports uint32) (callGraph, error) {
 }
 
 // choosePayers returns the functions that must pay at their beginning, so that no call leads to
-// more than freeCalls others without a payment, or to infinitely many. Loops and indirect calls
-// already pay.
+// more than freeCalls other calls without a payment, or to infinitely many. Loops and indirect
+// calls already pay.
 //
-// It cuts each cycle at the function with the most calls to and from the cycle, a common greedy
-// choice for the feedback vertex set, and then each tree that is too large.
+// It first cuts each cycle at the function with the most calls to and from the cycle, which is a
+// common greedy choice for the feedback vertex set. It then cuts each tree that is too large.
 func (g callGraph) choosePayers() []bool {
 	pays := make([]bool, len(g))
 	for cycles := g.cycles(pays); len(cycles) > 0; cycles = g.cycles(pays) {
@@ -110,7 +110,7 @@ func (g callGraph) choosePayers() []bool {
 }
 
 // cutTrees makes functions pay if their trees of unpaid calls are too large, the deepest first.
-// sizes holds the known sizes of trees, 0 for the others. The graph has no cycles.
+// sizes holds the known sizes of trees, and 0 for the other trees. The graph has no cycles.
 func (g callGraph) cutTrees(f uint32, pays []bool, sizes []int) int {
 	switch {
 	case pays[f]:

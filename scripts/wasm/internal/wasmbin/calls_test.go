@@ -11,7 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// treeModule returns a module of functions without parameters. All of them are in the table, and
+// treeModule returns a module of functions without parameters, which are all in the table and
 // exported under their number. It imports rlm.yield. Global 0 is an i32.
 func treeModule(bodies ...[]byte) []byte {
 	types, code, elements, exports := [][]byte{}, [][]byte{}, []byte{}, [][]byte{}
@@ -51,8 +51,8 @@ func when(then []byte) []byte {
 	return slices.Concat([]byte{opI32Const, 1, opIf, emptyType}, then, []byte{opEnd})
 }
 
-// TestNoTreeOfCallsIsFree: each module calls itself in a tree of 2^40 calls, or endlessly. The
-// host ends it once it has yielded often enough.
+// TestNoTreeOfCallsIsFree checks modules that call themselves in a tree of 2^40 calls, or
+// endlessly. The host ends a module after it has yielded often enough.
 func TestNoTreeOfCallsIsFree(t *testing.T) {
 	twice := func(f func(int) []byte, i int) []byte { return slices.Concat(f(i), f(i)) }
 	var levels, throughTable, behindLoops [][]byte
@@ -79,7 +79,7 @@ func TestNoTreeOfCallsIsFree(t *testing.T) {
 	}
 }
 
-// twiceBelow runs code twice, but no more than 30 levels deep: global 0 is the level.
+// twiceBelow returns code that runs code twice, but at most 30 levels deep. Global 0 is the level.
 func twiceBelow(code []byte) []byte {
 	level := func(by byte) []byte { return []byte{opGlobalGet, 0, opI32Const, by, opI32Add, opGlobalSet, 0} }
 	const less = 0x48 // i32.lt_s
@@ -92,7 +92,7 @@ func twiceBelow(code []byte) []byte {
 	)
 }
 
-// branchOver returns code in a block that it leaves immediately.
+// branchOver returns a block that is left immediately, before the given code.
 func branchOver(code []byte) []byte {
 	return slices.Concat([]byte{opBlock, emptyType, 0x0c, 0}, code, []byte{opEnd})
 }
@@ -151,7 +151,7 @@ func TestRandomCallGraphsAreBounded(t *testing.T) {
 	}
 }
 
-// checkGraph fails if a call leads to too many others without a payment.
+// checkGraph fails the test if a call leads to too many other calls without a payment.
 func checkGraph(t *testing.T, g callGraph) {
 	t.Helper()
 	pays := g.choosePayers()
@@ -192,7 +192,7 @@ func TestUnmatchedEndsAreRefused(t *testing.T) {
 }
 
 // FuzzCode passes arbitrary code to the functions that insert payments. If they accept code that
-// wazero accepts, wazero must accept the result, too.
+// wazero accepts, wazero must also accept the result.
 func FuzzCode(f *testing.F) {
 	f.Add(countdown)
 	f.Add(slices.Concat(once, call(0), []byte{opEnd}))

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// CheckFuel returns an error unless all code of a module pays: each loop at its header, each
-// indirect call before it, and each tree of direct calls after at most freeCalls of them. It
-// reads the code that AddFuel wrote, and shares only the instruction tables with it.
+// CheckFuel returns an error unless all code of a module pays. Each loop must pay at its header,
+// each indirect call before the call, and each tree of direct calls after at most freeCalls calls.
+// It reads the code that AddFuel wrote, and shares only the instruction tables with it.
 func (m *Module) CheckFuel(yield Import) error {
 	index, err := m.functionImport(yield)
 	if err != nil {
@@ -64,7 +64,7 @@ var (
 	errUnknownCallee = errors.New("a call of an unknown function")
 )
 
-// fuelChecker reads instrumented code.
+// fuelChecker checks instrumented code.
 type fuelChecker struct {
 	payments [][]byte
 	graph    callGraph

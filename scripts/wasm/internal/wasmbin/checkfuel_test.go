@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFreeCodeIsFound: the modules have the counter, but contain code that does not pay.
+// TestFreeCodeIsFound checks modules that have the counter, but contain code that does not pay.
 func TestFreeCodeIsFound(t *testing.T) {
 	many := slices.Repeat(call(1), freeCalls)
 	tests := map[string]struct {

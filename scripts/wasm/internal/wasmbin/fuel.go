@@ -26,9 +26,9 @@ func (s FuelStats) Points() int { return s.Loops + s.Bulk + s.Indirect + s.Prolo
 //     beginning of some functions, so that no tree of calls is endless without a payment,
 //   - for every 64 bytes that an instruction copies or fills.
 //
-// Whenever it is negative there, or between two parts of a long copy, the imported function
-// yield, without parameters and results, is called. The global starts at the maximum, so that a
-// module without a host never yields.
+// Whenever the counter is negative there, or between two parts of a long copy, the code calls the
+// imported function yield, which has no parameters or results. The global starts at the maximum, so
+// that a module without a host never yields.
 func (m *Module) AddFuel(yield Import) (*Module, FuelStats, error) {
 	yieldIndex, err := m.functionImport(yield)
 	if err != nil {
@@ -102,7 +102,7 @@ func (m *Module) addFuelGlobal() (*Module, uint32, error) {
 	return out.replace(SectionExport, appendItem(m.Section(SectionExport), export)), index, nil
 }
 
-// appendItem returns a section's body with one more item at its end.
+// appendItem returns a section's body with an additional item at its end.
 func appendItem(body, item []byte) []byte {
 	r := &reader{buf: body}
 	out := appendU32(nil, r.u32()+1)

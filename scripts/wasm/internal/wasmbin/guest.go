@@ -6,11 +6,10 @@ import (
 	"strconv"
 )
 
-// AsGuest returns an equivalent module that can be a guest of package aot: it has no data and no
-// table, and exports its memory as "memory", and its functions and globals under their number
-// among the module's exports. The host that runs it supplies the data. It returns an error for a
-// module that runs its own code at the start, imports anything but functions, or has no function
-// to call.
+// AsGuest returns an equivalent module that can be a guest of package aot. It has no data and no
+// table. It exports its memory as "memory", and its functions and globals under their number among
+// the module's exports. The host that runs it supplies the data. It returns an error for a module
+// that runs its own code at the start, imports anything but functions, or has no function to call.
 func (m *Module) AsGuest() (*Module, error) {
 	if m.Section(SectionStart) != nil {
 		return nil, errors.New("wasmbin: the module has a start function")
@@ -35,7 +34,7 @@ func (m *Module) AsGuest() (*Module, error) {
 
 	out := m.WithoutData()
 	if out.Section(SectionMemory) == nil {
-		out = out.with(SectionMemory, []byte{1, 1, 0, 0}) // none of at most 0 pages
+		out = out.with(SectionMemory, []byte{1, 1, 0, 0}) // one memory of 0 pages, with a maximum of 0
 	}
 	return out.with(SectionExport, encodeExports(kept)), nil
 }
@@ -49,8 +48,8 @@ func encodeExports(exports []Export) []byte {
 	return body
 }
 
-// with returns the module with a section of that kind, replacing an earlier one or inserted in
-// the standard's order. The kind must not come after the element section.
+// with returns the module with a section of that kind. The section replaces an earlier one, or is
+// inserted in the standard's order. The kind must not come after the element section.
 func (m *Module) with(id SectionID, body []byte) *Module {
 	out, isDone := &Module{}, false
 	for _, s := range m.Sections {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAsGuest renames exports to their numbers, and adds the memory.
+// TestAsGuest checks that exports are renamed to their numbers, and that the memory is exported.
 func TestAsGuest(t *testing.T) {
 	m := parse(t, module(countdown))
 	guest, err := m.AsGuest()
@@ -33,7 +33,7 @@ func TestAsGuest(t *testing.T) {
 	}
 }
 
-// TestAsGuestAddsAMemory: a module without a memory receives one, before the globals.
+// TestAsGuestAddsAMemory checks that a module without a memory gets one, before the globals.
 func TestAsGuestAddsAMemory(t *testing.T) {
 	m := parse(t, module(countdown))
 	m.Sections = slices.DeleteFunc(m.Sections, func(s Section) bool { return s.ID == SectionMemory })
@@ -49,7 +49,7 @@ func TestAsGuestAddsAMemory(t *testing.T) {
 	}
 }
 
-// TestNoGuest rejects modules that cannot be guests.
+// TestNoGuest checks that modules that cannot be guests are rejected.
 func TestNoGuest(t *testing.T) {
 	for want, change := range map[string]func(*Module) *Module{
 		"start function": func(m *Module) *Module { return m.with(SectionStart, []byte{1}) },

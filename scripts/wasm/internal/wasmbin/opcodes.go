@@ -32,15 +32,15 @@ const (
 	emptyType      = 0x40
 )
 
-// After opPrefix.
+// The opcodes after opPrefix.
 const (
 	opMemoryCopy = 10
 	opMemoryFill = 11
 )
 
 // errForbidden is for instructions that would change state that a memory image cannot hold: the
-// table, or which segments were dropped. A module with such an instruction cannot be resumed
-// from its memory alone.
+// table, or the set of dropped segments. A module with such an instruction cannot be resumed from
+// its memory alone.
 var errForbidden = errors.New("instruction changes state outside the memory")
 
 // errUnknown is for instructions that are not in the table yet.

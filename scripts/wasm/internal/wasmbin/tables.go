@@ -16,7 +16,7 @@ const (
 	KindGlobal
 )
 
-// Import is one imported function. Nothing else may be imported.
+// Import is one imported function. Modules must not import anything else.
 type Import struct {
 	Module, Name string
 }
@@ -48,7 +48,7 @@ const (
 	opEnd      = 0x0b
 )
 
-// list decodes a section: a count, then that many items.
+// list decodes a section, which has a count, followed by that many items.
 func list[T any](body []byte, item func(*reader) T) ([]T, error) {
 	if body == nil {
 		return nil, nil
@@ -95,7 +95,7 @@ func readExport(r *reader) Export {
 	return Export{Name: r.name(), Kind: Kind(r.byte()), Index: r.u32()}
 }
 
-// Globals lists the globals; their indices start at 0, as none is imported.
+// Globals lists the globals; their indices start at 0, because no globals are imported.
 func (m *Module) Globals() ([]Global, error) {
 	globals, err := list(m.Section(SectionGlobal), readGlobal)
 	if err != nil {
@@ -123,7 +123,7 @@ func readGlobal(r *reader) Global {
 
 // DataSegment describes where one segment of the data section is.
 type DataSegment struct {
-	// Passive segments are copied by the code rather than at the start.
+	// Passive means that the code copies the segment, and not the start of the module.
 	Passive bool
 	Offset  uint32
 	Bytes   []byte

@@ -1,8 +1,9 @@
-// Package wasmbin reads WebAssembly binaries section by section, counts fuel in them and strips
-// their data: what it takes to turn a linked module into one that runs over a prepared memory.
+// Package wasmbin turns a linked WebAssembly module into one that runs over a prepared memory. It
+// reads binaries section by section, adds code that counts fuel, and strips the data.
 //
-// It supports exactly what clang emits for this module, and rejects everything else: skipping an
-// instruction incorrectly would yield a module that is valid but behaves differently.
+// It supports exactly the code that clang emits for this project's modules, and rejects everything
+// else. If it skipped an instruction incorrectly, the result would be a module that is valid but
+// behaves differently.
 package wasmbin
 
 import (
@@ -105,8 +106,8 @@ func (m *Module) replace(id SectionID, body []byte) *Module {
 	return out
 }
 
-// reader decodes. Its first error sticks, and afterwards it returns zeros, so that callers check
-// once.
+// reader decodes values. After its first error, it returns zeros and keeps the error, so that
+// callers check it only once.
 type reader struct {
 	buf []byte
 	pos int

@@ -28,7 +28,7 @@ func function(code ...byte) []byte {
 	return append(appendU32(nil, uint32(len(body))), body...)
 }
 
-// countdown is a function of an i32 that runs a loop that many times.
+// countdown is the body of a function that runs a loop as often as its i32 parameter says.
 var countdown = []byte{
 	0x03, 0x40, // loop
 	0x20, 0x00, 0x41, 0x01, 0x6b, 0x22, 0x00, // local.get 0, i32.const 1, i32.sub, local.tee 0
@@ -195,7 +195,7 @@ func TestIntegers(t *testing.T) {
 			t.Errorf("%d came back as %d, %v", v, got, r.err)
 		}
 	}
-	padded := &reader{buf: []byte{0x81, 0x80, 0x80, 0x80, 0x00}} // as linkers write
+	padded := &reader{buf: []byte{0x81, 0x80, 0x80, 0x80, 0x00}} // as linkers write numbers
 	if got := padded.signed(32); got != 1 || padded.err != nil {
 		t.Errorf("got %d, %v", got, padded.err)
 	}

@@ -1,4 +1,4 @@
-// Package gosymbols holds what Go snippets may import: the exported names of an
+// Package gosymbols holds the packages that Go snippets may import: the exported names of an
 // allow-list of the standard library.
 package gosymbols
 
@@ -7,7 +7,7 @@ import (
 	"reflect"
 )
 
-// tables are the packages' symbols by "import/path/name", built when asked for.
+// tables are the packages' symbols by "import/path/name", built on demand.
 var tables = map[string]func() map[string]reflect.Value{}
 
 // Exports returns all symbols in yaegi's form. Each settable one is a copy: an

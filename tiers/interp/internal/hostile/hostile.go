@@ -1,7 +1,6 @@
-// Package hostile holds the snippets that attack tier interp, and names the harm that
-// each does in an interpreter without the tier's walls. It serves tests only. It is a
-// separate package because a bare interpreter exports the whole standard library, and the
-// tier's tests need not link that.
+// Package hostile holds the snippets that attack tier interp, and names the harm that each does in
+// an interpreter without the tier's walls. It serves tests only. It is a separate package because a
+// bare interpreter exports the whole standard library, which the tier's tests need not link.
 package hostile
 
 import (
@@ -19,8 +18,8 @@ const (
 	Crashed  = string(tiers.StatusCrashed)
 )
 
-// The harm that a snippet does in a bare interpreter, named as in package harm. Any other harm
-// is a text that the snippet prints.
+// The harm that a snippet does in a bare interpreter, named as in package harm. Any other harm is a
+// string that the snippet prints.
 const (
 	Kills  = "kills"
 	Hangs  = "hangs"
@@ -38,8 +37,8 @@ type Snippet struct {
 	Name, Source string
 	May          []string // the permitted outcomes in the tier
 	Harm         string   // the harm in a bare interpreter
-	// Truth is the output of a correct interpreter. It is set if the harm is that a bare
-	// interpreter prints something else.
+	// Truth is the output of a correct interpreter. It is set if a bare interpreter does harm by
+	// printing something else.
 	Truth string
 }
 
@@ -51,7 +50,7 @@ func (s Snippet) Language() tiers.Language {
 	return tiers.Go
 }
 
-// Secret is the text that an attack on a bare interpreter looks for. It is in a file, an
+// Secret is the string that an attack on a bare interpreter looks for. It is in a file, an
 // environment variable and packages.
 const Secret = "the secret of the host"
 

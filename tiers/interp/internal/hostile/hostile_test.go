@@ -23,7 +23,7 @@ import (
 	"unicode"
 
 	"github.com/go-python/gpython/py"
-	_ "github.com/go-python/gpython/stdlib" // all of its modules
+	_ "github.com/go-python/gpython/stdlib" // all modules of gpython
 	"github.com/traefik/yaegi/interp"
 	"github.com/traefik/yaegi/stdlib"
 	"github.com/traefik/yaegi/stdlib/syscall"
@@ -91,7 +91,7 @@ func bareGo(source string) error {
 
 var declares = regexp.MustCompile(`^(func|var|const|//|\n)`)
 
-// parts divides a snippet as yaegi requires: declarations separately from the statements.
+// parts divides a snippet as yaegi requires, with declarations separate from the statements.
 func parts(source string) []string {
 	var imports, declarations, rest string
 	group := false
@@ -120,7 +120,7 @@ func barePython(source string) error {
 	return err
 }
 
-// findings reports what has changed in this process.
+// findings reports what the snippet has changed in this process.
 func findings() {
 	if io.EOF == nil {
 		fmt.Println("io.EOF is nil")
@@ -163,7 +163,7 @@ func stacks() []byte {
 }
 
 // TestSnippetsHarmABareInterpreter is the negative control of the attacks: without the tier's
-// checks, its jail and its limits, each does its harm.
+// checks, its jail and its limits, each attack does its harm.
 func TestSnippetsHarmABareInterpreter(t *testing.T) {
 	skip.Short(t, "it starts a process for each attack")
 	self, err := os.Executable()

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/interp/internal/gosymbols"
 )
 
-// goNames are the top-level names of a session that the checks need.
+// goNames holds the top-level names of a session that the checks need.
 type goNames struct {
 	host     map[string]bool   // the host's functions and inputs
 	packages map[string]string // import paths, by their local names
@@ -19,8 +19,8 @@ type goNames struct {
 	methods  map[string]bool // with a pointer receiver
 	results  map[string]int  // number of a function's results, plus one
 	from     map[string]int  // the snippet that declared a function
-	wrapped  int             // functions generated so far for statements
-	// constants are the top-level names with their values, and other names without a value.
+	wrapped  int             // number of functions generated for statements
+	// constants holds the top-level constants with their values, and other names without a value.
 	constants map[string]types.Object
 	symbols   map[string]map[string]reflect.Value
 	allowed   map[string]string
@@ -47,7 +47,7 @@ type goCheck struct {
 	own    *goNames // names of this snippet
 	local  map[string]bool
 	impure string
-	weighs bool // it may have constants that the compiler rejects
+	weighs bool // the snippet may have constants that the compiler rejects
 
 	started map[*ast.FuncLit]bool // by a go statement with a separate frame
 
@@ -125,7 +125,7 @@ func (c *goCheck) imported(i *ast.ImportSpec) {
 	c.own.packages[name] = path
 }
 
-// silent are methods that the standard library calls through an interface. It cannot see them on
+// silent are methods that the standard library calls through an interface. It does not find them on
 // interpreted types.
 var silent = set(
 	"Error", "Format", "GoString", "String", "Is", "As", "Unwrap", "MarshalJSON", "UnmarshalJSON",

@@ -96,8 +96,8 @@ func (c *goCheck) variables() map[string]int {
 	return vars
 }
 
-// hoist separates the declarations that can come first from those that use the snippet's
-// variables, directly or through functions that they call.
+// hoist separates the declarations that can run first from those that use the snippet's variables,
+// directly or through functions that they call.
 func (c *goCheck) hoist(decls []ast.Node, vars map[string]int) (early, late []ast.Node) {
 	bad := map[string]bool{}
 	for name := range vars {
@@ -200,8 +200,8 @@ func (c *goCheck) statement(p *goPlan, s ast.Stmt, last bool) {
 	}
 }
 
-// echoes reports whether the value of a trailing expression is shown. Excluded are calls that
-// may return no value or several, and calls made for their output.
+// echoes reports whether the value of a trailing expression is shown. It excludes calls that may
+// return no value or several, and calls made for their output.
 func (c *goCheck) echoes(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// The interpreter computes constants without bounds, and lets typed constants wrap around. Like
-// the compiler, the standard type checker rejects such constants. It does not know most names of
-// a session, so only its errors about constants count.
+// The interpreter computes constants without bounds, and lets typed constants wrap around. Like the
+// compiler, the standard type checker rejects such constants. It lacks most names of a session, so
+// all of its errors except those about constants are ignored.
 
 // mayOverflow reports whether a node could produce a constant that Go's compiler rejects and the
-// interpreter accepts. Most snippets have no such node, and skip the cost of the check.
+// interpreter accepts. Most snippets have no such node, which saves the cost of the check.
 func (c *goCheck) mayOverflow(n ast.Node) bool {
 	const digits = 18 // fit 64 bits
 	switch n := n.(type) {
@@ -198,7 +198,7 @@ func (c *goCheck) declaredNames() map[string]bool {
 	return names
 }
 
-// constantsOf imports the constants of packages, and nothing else from them.
+// constantsOf is an importer that imports only the constants of packages.
 type constantsOf struct{ names *goNames }
 
 // Import returns a package with only constants.
@@ -236,8 +236,8 @@ func constantFrom(pkg *types.Package, name string, value reflect.Value) *types.C
 	return types.NewConst(token.NoPos, pkg, name, named, constant.MakeInt64(value.Int()))
 }
 
-// maxText bounds the strings that a snippet's constants produce, in bytes: a few lines could
-// produce one of any length.
+// maxText bounds the strings that a snippet's constants produce, in bytes; a few lines could
+// produce a string of any length.
 const maxText = 16 << 20
 
 // longTexts measures constant strings before they are concatenated.
@@ -268,7 +268,7 @@ func (c *goCheck) findLongText() {
 	}
 }
 
-// declare records the values of constants. A constant without a value repeats the previous one.
+// declare records the values of constants. A constant without a value repeats the previous value.
 func (t longTexts) declare(d *ast.GenDecl) (names []*ast.Ident) {
 	var values []ast.Expr
 	for _, spec := range d.Specs {
@@ -289,8 +289,8 @@ func (t longTexts) declare(d *ast.GenDecl) (names []*ast.Ident) {
 	return names
 }
 
-// lengthOf returns the length of the longest constant with a name; for literals it is slightly
-// too high.
+// lengthOf returns the length of the longest constant with a name; for literals the result is
+// slightly too high.
 func (t longTexts) lengthOf(name string) int {
 	if n, isKnown := t.lengths[name]; isKnown {
 		return max(n, 0)

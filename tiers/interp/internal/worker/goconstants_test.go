@@ -48,8 +48,8 @@ var overflowing = []string{
 	"_ = " + strings.Repeat("9", 20_000),
 }
 
-// TestConstantsAreRefusedAsByTheCompiler compares the errors of the check with those of Go's
-// compiler: their positions and texts.
+// TestConstantsAreRefusedAsByTheCompiler compares the positions and messages of the check's errors
+// with those of Go's compiler.
 func TestConstantsAreRefusedAsByTheCompiler(t *testing.T) {
 	var file strings.Builder
 	file.WriteString("package main\nimport \"math\"\nimport \"time\"\nvar _, _ = math.Pi, time.Hour\nfunc main() {}\n")
@@ -148,7 +148,8 @@ func TestATypeBeyondTheAddressSpaceIsRefused(t *testing.T) {
 	}
 }
 
-// TestConstantsThatTheCompilerTakesRun computes with constants up to the compiler's bounds.
+// TestConstantsThatTheCompilerTakesRun checks computations with constants up to the compiler's
+// bounds.
 func TestConstantsThatTheCompilerTakesRun(t *testing.T) {
 	for source, want := range map[string]string{
 		"fmt.Println(1 << 500 >> 499, 1<<62, -1<<63)": "" +
@@ -177,7 +178,7 @@ func TestConstantsThatTheCompilerTakesRun(t *testing.T) {
 	}
 }
 
-// TestALaterSnippetKnowsConstants redefines a name of an earlier snippet.
+// TestALaterSnippetKnowsConstants checks a snippet that redefines a name of an earlier snippet.
 func TestALaterSnippetKnowsConstants(t *testing.T) {
 	s := newGoSession(newLink(frames{&bytes.Buffer{}}))
 	for i, c := range []struct {
@@ -196,8 +197,8 @@ func TestALaterSnippetKnowsConstants(t *testing.T) {
 	}
 }
 
-// TestALongConstantStringIsRejected uses strings of a few lines that would take arbitrary
-// amounts of memory.
+// TestALongConstantStringIsRejected checks constant strings that a few lines define and that would
+// take arbitrary amounts of memory.
 func TestALongConstantStringIsRejected(t *testing.T) {
 	doubled := func(first int, times int) string {
 		var b strings.Builder

@@ -171,7 +171,8 @@ const goUses = "var _ = []any{bufio.NewScanner, bytes.Equal, list.New, context.B
 	"math.Pi, big.NewInt, regexp.Compile, sort.Ints, strconv.Itoa, strings.Index, sync.NewCond, " +
 	"atomic.AddInt64, time.Now, unicode.IsUpper, utf8.RuneLen}\n"
 
-// TestGoIsGo runs each program with the interpreter and with the compiler.
+// TestGoIsGo compares the output of each program in the interpreter with that of the compiled
+// program.
 func TestGoIsGo(t *testing.T) {
 	var imports, b strings.Builder
 	for _, name := range strings.Fields(goImports) {

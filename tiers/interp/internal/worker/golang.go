@@ -96,8 +96,8 @@ func (s *goSession) run(source string, number int) ending {
 	return end
 }
 
-// uncompiled returns the ending of a snippet that does not compile: its exception if no other
-// tier may run it, else a rejection.
+// uncompiled returns the ending of a snippet that does not compile: its exception if no other tier
+// might run it, otherwise a rejection.
 func uncompiled(message, reason string) ending {
 	e := run.ExplainMistake(run.CompileError, message, message+"\n")
 	end := rejected("go", "the Go interpreter cannot compile it: "+reason)
@@ -125,8 +125,8 @@ func (s *goSession) execute(program *interp.Program) (value reflect.Value, err e
 	return s.yaegi.Execute(program)
 }
 
-// locate puts the snippet's name before an error of the interpreter, which begins with a line
-// and column or has neither.
+// locate puts the snippet's name before an error of the interpreter, and adds the line if the error
+// does not begin with a line and column.
 func locate(message string, number, line int) string {
 	if !position.MatchString(message) {
 		message = fmt.Sprintf("%d: %s", line, message)
@@ -136,8 +136,8 @@ func locate(message string, number, line int) string {
 
 var position = lazyregexp.New(`^\d+:\d+: `)
 
-// explainPanic describes a panic. The interpreter knows where the panicking function begins, but
-// not the line. The statement of the snippet is exact.
+// explainPanic describes a panic. The interpreter reports where the panicking function begins, but
+// not the line of the panic. The statement of the snippet is exact.
 func (s *goSession) explainPanic(plan *goPlan, c goChunk, err error) *run.Exception {
 	kind, message := "panic", err.Error()
 	var p interp.Panic
@@ -197,7 +197,7 @@ type panicFilter struct {
 	frames []goFrame
 }
 
-// goFrame is a function that a panic left, and the line on which it begins.
+// goFrame is a function that a panic unwound, and the line on which the function begins.
 type goFrame struct{ name, line string }
 
 // Write forwards the snippet's output.

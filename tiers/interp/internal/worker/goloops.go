@@ -46,13 +46,13 @@ func (c *goCheck) loops(root ast.Node, inLoop bool) {
 	})
 }
 
-// The interpreter stores a closure in a slot of its maker's frame, and restores the previous
-// value there when a call of it ends: a goroutine from one iteration of a loop would put its own
-// closure where the next iteration is about to read one. Moreover, a goroutine reads the
-// function from its variable only when it begins. So a closure made in a loop, and a function
-// that go reads from a variable, each get their own frame.
+// The interpreter stores a closure in a slot of its maker's frame, and restores the slot's previous
+// value when a call of the closure ends. A goroutine from one iteration of a loop would therefore
+// put its own closure where the next iteration is about to read a closure. Moreover, a goroutine
+// reads the function from its variable only when it begins. So a closure made in a loop, and a
+// function that go reads from a variable, each get their own frame.
 
-// ownFrame wraps a closure in a function that makes and returns it.
+// ownFrame wraps a closure in a function that creates and returns it.
 func (c *goCheck) ownFrame(n *ast.FuncLit) {
 	kind := c.src.text[c.src.offset(n.Type.Pos()):c.src.offset(n.Type.End())]
 	if strings.Contains(kind, "\n") {
@@ -111,7 +111,7 @@ func (c *goCheck) forLoop(n *ast.ForStmt) {
 	}
 }
 
-// rangeLoop gives each iteration its own variables, if anything might keep them.
+// rangeLoop gives each iteration its own variables, if they might outlive the iteration.
 func (c *goCheck) rangeLoop(n *ast.RangeStmt) {
 	if n.Tok != token.DEFINE {
 		return

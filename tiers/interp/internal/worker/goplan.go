@@ -19,16 +19,16 @@ type goPlan struct {
 	chunks   []goChunk
 	own      *goNames // the names that the snippet declares
 	imported map[string]bool
-	wrapped  int // how many functions it generates for statements
+	wrapped  int // number of functions that it generates for statements
 	impure   string
 }
 
-// goChunk is one evaluation.
+// goChunk is a unit that the interpreter evaluates.
 type goChunk struct {
 	text string
 	line int  // in the snippet, from 1
 	wrap int  // the number of the function that wraps it; 0 without one
-	call int  // the number of the function that it calls instead of having a text
+	call int  // the number of the function that it calls instead of running text
 	echo bool // show the value
 	show string
 }
@@ -37,7 +37,7 @@ type goChunk struct {
 // interpreter confuses a block's variables with those around it.
 const wrapper = "rlmStatement"
 
-// source returns the chunk's text, on the same lines as in the snippet.
+// source returns the chunk's source, on the same lines as in the snippet.
 func (c goChunk) source() string {
 	switch {
 	case c.call > 0:
@@ -78,8 +78,8 @@ const maxSource = 256 << 10
 // fileOf returns the name of a snippet in messages, as in compiled Go.
 func fileOf(number int) string { return fmt.Sprintf("snippet_%d.go", number) }
 
-// planGo parses and checks the snippet with a number. If there is no plan, the ending explains
-// why.
+// planGo parses and checks the snippet with the given number. If there is no plan, the ending
+// explains why.
 func planGo(source string, known *goNames, number int) (*goPlan, ending) {
 	if len(source) > maxSource {
 		return nil, rejected("size", fmt.Sprintf("the snippet is longer than %d bytes", maxSource))
@@ -114,7 +114,7 @@ func parseGo(source string) (*goSource, error) {
 	src.file.SetLinesForContent([]byte(source))
 	rest := []byte(source)
 	for _, start := range topLevel(source) {
-		if rest[start] == ' ' { // inside a part already taken
+		if rest[start] == ' ' { // inside a part that has been parsed
 			continue
 		}
 		if word(source, start) == "package" {
@@ -181,8 +181,8 @@ func topLevel(source string) (starts []int) {
 	}
 }
 
-// decl parses the import or function that begins at start, or returns nil for a function
-// literal. The text after it may not be a declaration, so errors there do not count.
+// decl parses the import or function that begins at start, or returns nil for a function literal.
+// The text after the declaration may be something else, so errors there are ignored.
 func (src *goSource) decl(start int) (ast.Decl, int, error) {
 	const head = "package main;"
 	mode := parseMode
@@ -241,7 +241,7 @@ func blank(b []byte, start, end int) {
 	}
 }
 
-// moved converts a parser's first error to positions in the snippet.
+// moved returns a parser's first error with its position converted to one in the snippet.
 func (src *goSource) moved(err error, by int) error {
 	var list scanner.ErrorList
 	if l, ok := err.(scanner.ErrorList); ok { //nolint:errorlint // the parser returns it bare

@@ -7,8 +7,8 @@ import (
 	"github.com/go-python/gpython/py"
 )
 
-// ownOperators are the integer operators that gpython computes incorrectly near the bounds of
-// 64 bits, with the functions that replace them.
+// ownOperators maps the integer operators that gpython computes incorrectly near the bounds of 64
+// bits to the functions that replace them.
 var ownOperators = map[ast.OperatorNumber]string{
 	ast.Sub: "__sub", ast.Mult: "__mul", ast.FloorDiv: "__div", ast.Modulo: "__mod",
 }

@@ -41,14 +41,14 @@ func (c *pyContext) Store() *py.ModuleStore { return c.store }
 // Close does nothing.
 func (*pyContext) Close() error { return nil }
 
-// Done returns nil: the context does not end.
+// Done returns nil, because the context does not end.
 func (*pyContext) Done() <-chan struct{} { return nil }
 
 // borrowed are gpython's builtins that were proven equal to CPython's. This package replaces all
 // others.
 var borrowed = []string{
 	"abs", "all", "any", "bool", "enumerate", "len", "list", "max", "min", "sorted", "sum", "str",
-	// Compiled code needs these for assertions and loops.
+	// Compiled code needs these exceptions for assertions and loops.
 	"StopIteration",
 }
 
@@ -117,7 +117,8 @@ func pyStrCall(_ py.Object, value py.Object) (py.Object, error) {
 	return py.String(text), err
 }
 
-// pySplit implements the method split with a separator. gpython's version accepts an empty one.
+// pySplit implements the method split with a separator. gpython's version accepts an empty
+// separator.
 func pySplit(_ py.Object, args py.Tuple) (py.Object, error) {
 	text, isText := args[0].(py.String)
 	sep, isSep := args[1].(py.String)
@@ -202,7 +203,7 @@ func pyRepr(value py.Object) (string, error) {
 	return "", errShown
 }
 
-// quotePython quotes a text of printable ASCII, tabs and line feeds.
+// quotePython quotes a string of printable ASCII, tabs and line feeds.
 func quotePython(s string) string {
 	quote := `'`
 	if strings.Contains(s, `'`) && !strings.Contains(s, `"`) {

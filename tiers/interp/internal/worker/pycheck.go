@@ -27,7 +27,7 @@ func (c *pyCheck) doubt(n ast.Ast, format string, operands ...any) {
 	panic(doubt{fmt.Sprintf("line %d: not supported: ", n.GetLineno()) + fmt.Sprintf(format, operands...)})
 }
 
-// checkPython parses and checks a snippet, which may not bind a name in fixed. It returns the
+// checkPython parses and checks a snippet, which must not bind a name in fixed. It returns the
 // program to run, the expression to show after it or nil, and the variables after both.
 func checkPython(
 	source string, vars map[string]*pyType, fixed map[string]bool,

@@ -18,7 +18,7 @@ import (
 
 var programs = flag.Int("programs", 4000, "how many sessions the differential test generates")
 
-// judge runs sessions on CPython: the last expression of each snippet is echoed.
+// judge runs sessions on CPython and echoes the last expression of each snippet.
 const judge = `
 import sys, json, ast, io, contextlib, signal
 def late(*_): raise TimeoutError
@@ -83,8 +83,8 @@ func cpython(t *testing.T, sessions [][]string) [][][3]string {
 	return results
 }
 
-// differences runs sessions here and natively, and reports each session that ends well here and
-// differs there.
+// differences runs sessions here and natively, and reports each session that ends well here but has
+// a different result natively.
 func differences(t *testing.T, sessions [][]string) (accepted, refused, atRunTime int) {
 	t.Helper()
 	native := cpython(t, sessions)
@@ -135,8 +135,8 @@ func sameText(a, b string) bool {
 	return strings.ReplaceAll(a, " ", "") == strings.ReplaceAll(b, " ", "")
 }
 
-// TestPythonIsCPython generates sessions from accepted forms, and other forms that the generator
-// supports, and compares them.
+// TestPythonIsCPython generates sessions from accepted forms and other forms that the generator
+// supports, and compares their results with CPython's.
 func TestPythonIsCPython(t *testing.T) {
 	skip.UnderRace(t)
 	const batch = 1000

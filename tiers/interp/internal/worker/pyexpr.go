@@ -14,7 +14,7 @@ func (c *pyCheck) value(e ast.Expr) *pyType {
 	return t
 }
 
-// maxDepth bounds the depth of expressions: the interpreter's recursion is unbounded.
+// maxDepth bounds the depth of expressions, because the interpreter's recursion is unbounded.
 const maxDepth = 60
 
 func (c *pyCheck) expr(e ast.Expr) *pyType {

@@ -14,9 +14,9 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
-// pySession is one session's Python. Its snippets are pure: they only print and set variables.
-// So a snippet that fails in the interpreter at run time can be undone: the session drops its
-// output and reruns the earlier snippets in a new interpreter.
+// pySession is the Python part of one session. Its snippets are pure: they only print and set
+// variables. So a snippet that fails in the interpreter at run time can be undone: the session
+// drops its output and reruns the earlier snippets in a new interpreter.
 type pySession struct {
 	link  *link
 	in    *pyInterp
@@ -38,8 +38,8 @@ func newPySession(l *link) *pySession {
 	return s
 }
 
-// setup fixes the names that the session provides. In a CPython tier, a snippet that binds one
-// gets its own copy, and the next snippet finds the session's value again.
+// setup fixes the names that the session provides. In a CPython tier, a snippet that binds such a
+// name has its own value until it ends, and the next snippet finds the session's value again.
 func (s *pySession) setup(setup run.Setup) {
 	for _, name := range append(protocol.Fixed(), setup.Functions...) {
 		s.fixed[name] = !protocol.IsCommon(name)
@@ -194,7 +194,7 @@ func plain(err error) error {
 }
 
 // mostPrinted bounds the output of a snippet, in bytes. The worker buffers the output until the
-// snippet ends, so that it can drop it.
+// snippet ends, so that it can drop the output.
 const mostPrinted = 4 << 20
 
 var errPrints = fmt.Errorf("the snippet prints more than %d bytes", mostPrinted)

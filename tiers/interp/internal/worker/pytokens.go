@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// pyToken matches one token of the subset at the beginning of a text. gpython's lexer is more
-// lenient than CPython's, so all other text is rejected beforehand. The expression is compiled
+// pyToken matches one token of the subset at the beginning of a string. gpython's lexer is more
+// lenient than CPython's, so all other tokens are rejected beforehand. The expression is compiled
 // only in workers.
 var pyToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pyTokens) })
 
@@ -29,10 +29,10 @@ var errToken = errors.New(
 	"the snippet has a character or literal that is not in the supported part of Python",
 )
 
-// literal are the kinds of tokens that may not directly precede a number.
+// literal holds the kinds of tokens that must not directly precede a number.
 var literal = set("number", "string", "name")
 
-// pyScan returns an error for a source outside the subset's tokens.
+// pyScan returns an error for a source with tokens outside the subset.
 func pyScan(source string) error {
 	if len(source) > maxPython {
 		return fmt.Errorf("the snippet is longer than %d bytes", maxPython)

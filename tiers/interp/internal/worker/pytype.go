@@ -11,11 +11,12 @@ const (
 	pyNone
 	pyList
 	pyRange // iterable once: range, enumerate, generator
-	pyPair  // what enumerate yields
+	pyPair  // an item of enumerate
 )
 
-// pyType is the type of an expression or a variable. Assignments merge types. Two lists that may
-// be the same object share a type node; this shows the check which lists a loop must not change.
+// pyType is the type of an expression or a variable. Assignments merge types. Two lists that may be
+// the same object share a type node, by which the check finds the lists that a loop must not
+// change.
 type pyType struct {
 	kind pyKind
 	elem *pyType // element type of lists and iterables
@@ -45,7 +46,7 @@ func listOf(elem *pyType) *pyType { return &pyType{kind: pyList, elem: elem} }
 
 func rangeOf(elem *pyType) *pyType { return &pyType{kind: pyRange, elem: elem} }
 
-// merge unifies two types, and reports whether it could.
+// merge unifies two types, and reports whether that was possible.
 func merge(a, b *pyType) bool {
 	a, b = a.root(), b.root()
 	switch {
@@ -65,8 +66,8 @@ func merge(a, b *pyType) bool {
 	return a.elem == nil || merge(a.elem, b.elem)
 }
 
-// holds reports whether lists of t contain u at any depth. A list that contains itself is not
-// proven.
+// holds reports whether lists of t contain u at any depth. A list that contains itself was not
+// proven to behave as in CPython.
 func (t *pyType) holds(u *pyType) bool {
 	for t = t.root(); t.elem != nil; {
 		if t = t.elem.root(); t == u {

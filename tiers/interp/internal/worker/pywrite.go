@@ -8,7 +8,7 @@ import (
 )
 
 // pyWriter writes the source of an accepted program. It replaces the operators that gpython
-// computes incorrectly with calls, see arithmetic, and keeps all other code.
+// computes incorrectly with calls (see arithmetic), and keeps all other code.
 type pyWriter struct {
 	b      strings.Builder
 	indent int

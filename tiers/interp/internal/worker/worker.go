@@ -1,5 +1,5 @@
-// Package worker runs inside a worker: it holds the two interpreters, and the connection to the
-// host. The host trusts nothing here.
+// Package worker runs inside a worker. It holds the two interpreters, and the connection to the
+// host. The host trusts nothing that a worker sends.
 package worker
 
 import (
@@ -131,14 +131,14 @@ type Report struct {
 	// Missing and Reason explain a rejection.
 	Missing string `json:"missing"`
 	Reason  string `json:"reason"`
-	// IsInvalid reports that the interpreter could not compile the snippet, whichever is at
-	// fault. The snippet never ran.
+	// IsInvalid reports that the interpreter could not compile the snippet, whether the snippet or
+	// the interpreter is at fault. The snippet never ran.
 	IsInvalid bool `json:"invalid"`
 	// IsDirty reports that the namespace no longer matches the session's history. The host
 	// must replace the worker.
 	IsDirty bool `json:"dirty"`
 	// Impure is the reason why another run of the snippet may have a different result; empty if it
-	// cannot.
+	// cannot differ.
 	Impure string `json:"impure"`
 }
 
@@ -147,7 +147,7 @@ func rejected(missing, reason string) ending {
 	return ending{code: wire.CodeRejected, report: Report{Missing: missing, Reason: reason}}
 }
 
-// held returns the mapped memory of the process, in bytes.
+// held returns the size of the process's mapped memory, in bytes.
 func held() int64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	metrics.Read(sample)
@@ -197,7 +197,7 @@ func (l *link) send(kind byte, payload ...[]byte) error {
 	return l.conn.Write(kind, payload...)
 }
 
-// output buffers small writes. Otherwise a snippet that prints line by line would spend its
+// output buffers small writes. Otherwise a snippet that prints line by line would spend most of its
 // time on frames.
 type output struct {
 	link *link
@@ -240,14 +240,14 @@ func (o *output) flush() {
 
 func (o *output) send() {
 	if len(o.buf) > 0 {
-		// If the host is gone, the worker is ended elsewhere.
+		// If the host is gone, other code ends the worker.
 		head := append(wire.AppendRequest(nil, wire.NoAnswer), 'o', o.stream)
 		_ = o.link.send(wire.KindRequest, head, o.buf)
 		o.buf = o.buf[:0]
 	}
 }
 
-// echo writes the value of the last expression. A text longer than a frame is written as output.
+// echo writes the value of the last expression. A value longer than a frame is written as output.
 func (o *output) echo(text string) {
 	if len(text) > maxOutput {
 		o.write('1', []byte(text+"\n"))

@@ -15,8 +15,8 @@ import (
 	"github.com/traefik/yaegi/extract"
 )
 
-// allowed are the packages, each with the symbols that are left out. A package
-// is on this list if nothing in it reaches beyond the process.
+// allowed lists the packages, each with the symbols that are left out. A package is on this list if
+// nothing in it reaches beyond the process.
 var allowed = map[string][]string{
 	"bufio": nil, "bytes": nil, "container/heap": nil, "container/list": nil, "container/ring": nil,
 	"context": nil, "crypto/md5": nil, "crypto/sha1": nil, "crypto/sha256": nil,
@@ -52,8 +52,8 @@ func run() error {
 	return nil
 }
 
-// lazy makes a file's table one that is built when a worker asks for it: the
-// program that is only the host never pays for it.
+// lazy changes a file's table so that it is built when a worker needs it; a program that is only
+// the host never builds it.
 func lazy(file, pkg string) []byte {
 	key := fmt.Sprintf("%q", pkg+"/"+path.Base(pkg))
 	_, file, _ = strings.Cut(file, "\n")
