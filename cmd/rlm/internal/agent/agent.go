@@ -46,8 +46,10 @@ type Config struct {
 func Serve(ctx context.Context, cfg Config, in io.ReadCloser, out io.Writer) error {
 	life, end := context.WithCancel(ctx)
 	s := &server{cfg: cfg, life: life, sessions: map[acp.SessionId]*session{}}
-	s.conn = acp.NewAgentSideConnection(s, out, tools.BoundLines(in))
+	ready := make(chan struct{})
+	s.conn = acp.NewAgentSideConnection(s, out, &waiting{tools.BoundLines(in), ready})
 	s.conn.SetLogger(slog.New(slog.DiscardHandler))
+	close(ready)
 
 	select {
 	case <-s.conn.Done():
@@ -55,6 +57,19 @@ func Serve(ctx context.Context, cfg Config, in io.ReadCloser, out io.Writer) err
 	}
 	end()
 	return s.close()
+}
+
+// waiting is a reader that reads only when the connection is ready: the SDK would handle the first
+// message before NewAgentSideConnection has returned.
+type waiting struct {
+	io.Reader
+	ready <-chan struct{}
+}
+
+// Read implements [io.Reader].
+func (w *waiting) Read(p []byte) (int, error) {
+	<-w.ready
+	return w.Reader.Read(p)
 }
 
 // server is the connection to a client.

@@ -46,7 +46,12 @@ func serve(mode string) {
 	default:
 		fmt.Println("Welcome to the agent!")
 		a := &testAgent{mode: mode, folders: map[acp.SessionId]string{}}
-		a.conn = acp.NewAgentSideConnection(a, os.Stdout, os.Stdin)
+		stdin, client := io.Pipe()
+		a.conn = acp.NewAgentSideConnection(a, os.Stdout, stdin)
+		go func() { // not earlier: the SDK would handle a message before it has its connection
+			_, err := io.Copy(client, os.Stdin)
+			_ = client.CloseWithError(err)
+		}()
 		<-a.conn.Done()
 	}
 }
