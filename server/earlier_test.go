@@ -35,7 +35,8 @@ func TestTheFolderOfAnEarlierServerOpens(t *testing.T) {
 	s.want(run, 200, `"answer":"2"`)
 	s.want(s.do("GET", "/v1/runs/"+made.Run+"/events", made.Key, nil), 200, "FINAL(str(context.count('needle')))")
 	s.want(s.do("GET", "/v1/responses/"+made.Response, made.Key, nil), 200, "Hello.")
-	s.want(s.do("GET", "/v1/usage", made.Key, nil), 200, `"calls":3,"input_tokens":1075,"output_tokens":17,"usd":"1.092"`)
+	s.want(s.do("GET", "/v1/usage", made.Key, nil), 200,
+		`"calls":3,"input_tokens":1075,"output_tokens":17,"usd":"1.092"`)
 
 	session := "/v1/sessions/" + made.Session
 	s.want(s.do("GET", "/v1/sessions?name=kept", made.Key, nil), 200, made.Session)
