@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/documents"
 )
 
-// TestTablesOfPages reads tables whose cells are recognized by their positions.
+// TestTablesOfPages reads tables whose cells are recognised by their positions.
 func TestTablesOfPages(t *testing.T) {
 	for name, c := range map[string]struct{ page, want string }{
 		"headers of rows": {

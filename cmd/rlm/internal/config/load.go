@@ -153,7 +153,7 @@ type Sources struct {
 	Over string
 }
 
-// NoFile, as the name of a file, means that no file is read.
+// NoFile is the name of a file that means that no file is read.
 const NoFile = "none"
 
 // FileVariable is the environment variable that names a configuration file.
