@@ -54,7 +54,7 @@ func BenchmarkSubLoop(b *testing.B) {
 		m.script = []string{
 			code(
 				fmt.Sprintf(
-					"for i in range(%d):\n    rlm_query('is it?', 'a part', schema=bool)\nFINAL(1)",
+					"FINAL([rlm_query('is it?', 'a part', schema=bool) for i in range(%d)].count(True))",
 					loops,
 				),
 			),
