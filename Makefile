@@ -84,7 +84,7 @@ clean: ## Remove what was built, tools included
 
 ##@ Test and check
 
-test: ## Run the tests in three minutes: no race detector, no slow ones
+test: ## Run the tests: no race detector, no slow ones
 	$(GOTEST) -short -p $(ATONCE) -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
 	$(if $(SCRIPTS),cd scripts && $(GOTEST) -short -p $(ATONCE) -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(SCRIPTS))
 
