@@ -162,7 +162,7 @@ func TestABusyTenantLosesNothing(t *testing.T) {
 		path := s.open(key, object{})
 		clients.Go(func() {
 			last := 0
-			for range 150 {
+			for range 50 {
 				got := s.do("POST", path+"/exec", key, object{"source": "n = globals().get('n', 0) + 1; print(n)"})
 				n, err := strconv.Atoi(strings.TrimSpace(s.text(got, "stdout")))
 				lost := s.field(got, "lost") != nil

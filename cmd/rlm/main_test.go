@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -166,12 +167,19 @@ func needCache(t *testing.T) {
 }
 
 // TestScripts runs the scripts. They start rlm as it is shipped, without the race detector, so it
-// is enough that make unraced runs them.
+// is enough that make test runs them, and make unraced the slow ones.
 func TestScripts(t *testing.T) {
 	skip.UnderRace(t)
 	needCache(t)
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if skip.Quick() {
+		files = slices.DeleteFunc(files, func(name string) bool { return !isSlow(t, name) })
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                "testdata/script",
+		Files:              files,
 		RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv(cacheVariable, os.Getenv(cacheVariable))
@@ -215,6 +223,16 @@ func TestScripts(t *testing.T) {
 			"files":     serveFiles,
 		},
 	})
+}
+
+// isSlow reports whether make test skips a script, or a part of it.
+func isSlow(t *testing.T, name string) bool {
+	t.Helper()
+	script, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(script, []byte("[short]")) || bytes.Contains(script, []byte("docker]"))
 }
 
 // exits is the command `exits CODE rlm ARGUMENT...`. rlm must end with CODE.

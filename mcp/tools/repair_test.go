@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 func TestAnswersAreRepaired(t *testing.T) {
@@ -198,6 +200,7 @@ func TestOddResultsOfPrograms(t *testing.T) {
 // TestOddBeginnings checks servers that ignore an unknown method, answer it late, declare no
 // capabilities, or begin late and then refuse the older handshake.
 func TestOddBeginnings(t *testing.T) {
+	skip.UnderRace(t)
 	kinds := []string{"odd-silent", "odd-late", "odd-slow", "odd-incapable", "odd-bare", "odd-logging"}
 	begin := time.Now()
 	servers, tools := start(t, file(t, kinds...))
@@ -214,6 +217,7 @@ func TestOddBeginnings(t *testing.T) {
 // TestAnAnswerAfterOtherTextIsAnError checks that the call fails soon instead of waiting for
 // minutes.
 func TestAnAnswerAfterOtherTextIsAnError(t *testing.T) {
+	skip.UnderRace(t)
 	servers, tools := start(t, file(t, "odd-mixed"))
 	const want = "it writes other text before an answer, on the same line: WARN {slow} {"
 	begin := time.Now()

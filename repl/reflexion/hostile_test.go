@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/providers"
@@ -72,6 +73,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestHostileCritiquesNeverPass(t *testing.T) {
+	skip.UnderRace(t)
 	issues := func(n int) string {
 		one := `{"type": "missing", "description": "d", "severity": "minor"}`
 		return `{"confidence": 1, "issues": [` + strings.TrimSuffix(

@@ -196,6 +196,7 @@ func TestChecksKeepTheAnswers(t *testing.T) {
 
 // TestLikeIsThatOfSQLite compares LIKE with SQLite's own, which it replaces.
 func TestLikeIsThatOfSQLite(t *testing.T) {
+	skip.UnderRace(t)
 	own, theirs := openBoth(t)
 	q := newQuestion("select 1 like 1", nil)
 	if err := q.addFunctions(own.Conn); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 const shop = `
@@ -162,6 +163,7 @@ func TestASheetIsATable(t *testing.T) {
 
 // TestHostileDatabases opens databases with random bytes, and one whose view never ends.
 func TestHostileDatabases(t *testing.T) {
+	skip.UnderRace(t)
 	good := makeDatabase(t, shop)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {

@@ -25,6 +25,8 @@ const (
 	requirePython = "RLM_REQUIRE_PYTHON"
 )
 
+const skipQuick = "RLM_SKIP_QUICK"
+
 // UnderRace skips a test if the race detector is built in. It is for tests that would take minutes
 // with the detector, and for attacks on a guest, which cannot reveal a race in the host.
 func UnderRace(tb testing.TB) {
@@ -33,6 +35,10 @@ func UnderRace(tb testing.TB) {
 		tb.Skip("too slow under the race detector: make check runs it without")
 	}
 }
+
+// Quick reports whether a run leaves out what `make test` has run, as `make unraced` does by setting
+// RLM_SKIP_QUICK. It is for tests that take minutes together, and a second each.
+func Quick() bool { return os.Getenv(skipQuick) != "" }
 
 // Short skips a test in a run with -short, such as `make test`. The reason completes the sentence
 // "it is slow: …".

@@ -133,11 +133,11 @@ await asyncio.sleep(0)`},
 		{source: `import asyncio, time
 async def f():
     print('begun')
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.5)
     print('done')
 t = asyncio.create_task(f())
 print('made')`, out: "made\nbegun\n"},
-		{source: "time.sleep(0.05)\nprint(t.done())", out: "False\ndone\n"},
+		{source: "time.sleep(0.6)\nprint(t.done())", out: "False\ndone\n"},
 		{source: "print(t.done())", out: "True\n"},
 	}},
 	{name: "a task that never rests does not hold a snippet", steps: []step{

@@ -16,7 +16,7 @@ type group struct {
 // re, so there are several groups of them.
 //
 // Expressions that take the guest seconds on megabytes are tried on only one kind of text, in turn.
-// kind is the number of the text's kind, and kinds is the number of kinds.
+// kind is the number of the text's kind, and one in kinds of the slow expressions is tried.
 func expressions(kind, kinds int) []group {
 	groups := []group{
 		{"Indexing", indexing()},

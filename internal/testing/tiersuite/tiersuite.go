@@ -61,11 +61,11 @@ type Options struct {
 	// contexts, with hundreds of thousands of requests. Another tier, whose guest has the same
 	// source, runs these comparisons.
 	KnownGuest bool
-	// KnownProcess runs one in three of the attacks and of the snippets that exceed a limit. It
-	// lets attacks that lose nothing share a sandbox, and leaves later cases in the state that the
-	// attacks left. It skips sources that are megabytes long, comparisons of long contexts that are
-	// a str, and values that spoil a move. Another tier or engine runs the same process, with a
-	// separate sandbox for each attack.
+	// KnownProcess runs one in three of the attacks, of the snippets that exceed a limit, and of
+	// the scripts that move. It lets attacks that lose nothing share a sandbox, and leaves later
+	// cases in the state that the attacks left. It skips sources that are megabytes long,
+	// comparisons of long contexts that are a str, long lists and tables, and values that spoil a
+	// move. Another tier or engine runs the same process, with a separate sandbox for each attack.
 	KnownProcess bool
 	// Groups, if set, are the only groups to run. They are for a tier that is another tier behind a
 	// wall, if that other tier passes all groups.
