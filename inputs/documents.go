@@ -190,7 +190,9 @@ func (r *reader) keep(ctx context.Context, text *bigtext.Text, found *document, 
 	text.MarkBinary(found.shown)
 	note := fmt.Sprintf("cannot read it as %s: %v; it is not text but %s, which are in .bytes",
 		found.shown, problem, quantity.IBytes(text.Size()))
-	if found.kind == documents.PDF && ok && p.Kind == documents.NoText && r.markScanned(ctx, text) {
+	if found.kind == documents.PDF && ok && p.Pages > 0 {
+		text.MarkDocument(text.Kind(), make([]bigtext.Section, p.Pages))
+		r.markPages(text)
 		note += "; .parts[0].image() is a picture of its first page"
 	}
 	return text, found, []string{note}, nil

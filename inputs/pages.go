@@ -24,17 +24,6 @@ func (r *reader) markPages(text *bigtext.Text) {
 	})
 }
 
-// markScanned marks the pages of a PDF without text as its parts, and reports whether it has any.
-func (r *reader) markScanned(ctx context.Context, file *bigtext.Text) bool {
-	count, err := pageimages.Count(ctx, r.drawerStart(), io.NewSectionReader(file, 0, file.Size()))
-	if err != nil || count == 0 {
-		return false // a note reports that the document has no text
-	}
-	file.MarkDocument(file.Kind(), make([]bigtext.Section, count))
-	r.markPages(file)
-	return true
-}
-
 func (r *reader) drawerStart() rustmodule.Start {
 	o := r.documentOptions()
 	return rustmodule.Start{CacheDir: o.CacheDir, Progress: o.Progress}

@@ -29,6 +29,8 @@ type ProblemError struct {
 	Kind ProblemKind
 	// Detail is the module's own description. It may be empty.
 	Detail string
+	// Pages is the number of pages of a PDF without text, or 0.
+	Pages int
 }
 
 // ProblemKind is the kind of a problem.
@@ -70,7 +72,7 @@ const (
 func decode(answer []byte, size int64) (*Description, error) {
 	a := rustmodule.NewAnswer(answer)
 	if kind := ProblemKind(a.Byte()); kind != 0 {
-		problem := &ProblemError{kind, a.Text(maxTitle)}
+		problem := &ProblemError{kind, a.Text(maxTitle), int(a.Count(maxParts))}
 		if err := a.End(); err != nil || kind > tooLarge {
 			return nil, rustmodule.ErrMalformed
 		}

@@ -106,7 +106,7 @@ func Convert(
 		MaxAnswer: maxAnswer,
 	})
 	if _, ok := errors.AsType[*rustmodule.FailureError](err); ok {
-		return nil, &ProblemError{Damaged, "its parser failed"}
+		return nil, &ProblemError{Kind: Damaged, Detail: "its parser failed"}
 	}
 	if err != nil {
 		return nil, err

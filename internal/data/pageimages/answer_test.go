@@ -39,23 +39,3 @@ func TestAPictureNamesWhatItLacks(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
-
-func TestMalformedCountsAreErrors(t *testing.T) {
-	for name, c := range map[string]struct {
-		answer string
-		want   error
-	}{
-		"no number":   {"\x00", rustmodule.ErrMalformed},
-		"more":        {"\x00\x01x", rustmodule.ErrMalformed},
-		"many pages":  {"\x00\xff\xff\xff\x7f", ErrNotDrawn},
-		"a reason":    {"\x01\x03why", ErrNotDrawn},
-		"unknown":     {"\x02\x01", rustmodule.ErrMalformed},
-		"no end of 1": {"\x01\x09why", rustmodule.ErrMalformed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got, err := decodeCount([]byte(c.answer)); got != 0 || !errors.Is(err, c.want) {
-				t.Errorf("%d, %v", got, err)
-			}
-		})
-	}
-}

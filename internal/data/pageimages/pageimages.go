@@ -34,12 +34,6 @@ var files = rustmodule.Link(rustmodule.Files{Manifest: manifestFile, Code: codeF
 
 var engine = rustmodule.Engine{Files: files, Name: "the drawer of pages"}
 
-// These are the operations of the module.
-const (
-	opCount = iota
-	opDraw
-)
-
 // These bounds apply to the resolution, in dots per inch. The module bounds the picture's size.
 const (
 	MinDPI = 36
@@ -56,7 +50,6 @@ const (
 	baseFuel    = 20_000_000_000
 	fuelPerByte = 1_000
 	maxReason   = 1 << 10
-	maxPages    = 100_000
 )
 
 // ErrNotDrawn reports a page that cannot be drawn.
@@ -83,25 +76,16 @@ func Draw(
 	if dpi < MinDPI || dpi > MaxDPI {
 		return nil, fmt.Errorf("%w: dpi is %d, and must be from %d to %d", ErrNotDrawn, dpi, MinDPI, MaxDPI)
 	}
-	answer, err := call(ctx, start, opDraw, document, page, dpi, MaxPNG)
+	answer, err := call(ctx, start, document, page, dpi, MaxPNG)
 	if err != nil {
 		return nil, err
 	}
 	return decode(answer)
 }
 
-// Count counts the pages of a PDF. The error is [ErrNotDrawn] for a document that cannot be read.
-func Count(ctx context.Context, start rustmodule.Start, document *io.SectionReader) (int, error) {
-	answer, err := call(ctx, start, opCount, document)
-	if err != nil {
-		return 0, err
-	}
-	return decodeCount(answer)
-}
-
-// call runs an operation on a document.
+// call calls the module for a document.
 func call(
-	ctx context.Context, start rustmodule.Start, operation uint32, document *io.SectionReader, operands ...int,
+	ctx context.Context, start rustmodule.Start, document *io.SectionReader, operands ...int,
 ) ([]byte, error) {
 	size := uint64(document.Size())
 	if size > memory {
@@ -116,7 +100,6 @@ func call(
 		request = binary.LittleEndian.AppendUint32(request, uint32(operand))
 	}
 	answer, err := engine.Call(ctx, start, rustmodule.Job{
-		Operation: operation,
 		Request:   request,
 		Input:     document,
 		Timeout:   timeout,
@@ -161,22 +144,6 @@ func decode(answer []byte) (*Picture, error) {
 		}
 	}
 	return &Picture{answer[2:], strings.Join(missing, ", ")}, nil
-}
-
-// decodeCount decodes an answer: 0 and the number of pages, or 1 and a reason.
-func decodeCount(answer []byte) (int, error) {
-	if err := decodeProblem(answer); err != nil {
-		return 0, err
-	}
-	a := rustmodule.NewAnswer(answer)
-	kind, count := a.Byte(), a.Number()
-	if err := a.End(); err != nil || kind != 0 {
-		return 0, rustmodule.ErrMalformed
-	}
-	if count > maxPages {
-		return 0, fmt.Errorf("%w: it has more than %d pages", ErrNotDrawn, maxPages)
-	}
-	return int(count), nil
 }
 
 // decodeProblem returns the reason in an answer that begins with 1.

@@ -136,12 +136,3 @@ func TestTextIsDrawnOrNamed(t *testing.T) {
 		})
 	}
 }
-
-func TestPagesAreCounted(t *testing.T) {
-	data := makePDF([][2]string{{small, red}, {small, ""}})
-	section := io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))
-	count, err := pageimages.Count(t.Context(), rustmodule.Start{CacheDir: testcache.Dir()}, section)
-	if err != nil || count != 2 {
-		t.Errorf("%d, %v", count, err)
-	}
-}

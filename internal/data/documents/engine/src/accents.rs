@@ -6,6 +6,12 @@
 use pdf_oxide::layout::TextChar;
 use unicode_normalization::UnicodeNormalization;
 
+/// Reports whether a page has letters with accents, of which pdf_oxide may have made some.
+pub fn may_be_joined(page: &str) -> bool {
+    let is_accent = |c: char| matches!(c, '\u{300}'..='\u{36f}');
+    page.chars().filter(|c| !c.is_ascii()).nfd().any(is_accent)
+}
+
 /// The text of a page with such signs as they are drawn.
 pub fn restore(page: String, chars: &[TextChar]) -> String {
     let mut apart: Vec<(char, char)> = Vec::new();

@@ -21,6 +21,7 @@ mod mime;
 mod notebook;
 mod office;
 mod opendocument;
+mod outside;
 mod package;
 mod pages;
 mod pdf;
@@ -129,6 +130,7 @@ fn encode(result: Result<(), Problem>, text: &Text) -> Vec<u8> {
     if let Err(problem) = result {
         out.push(problem.kind as u8);
         put_text(&mut out, &text::shorten(&problem.message));
+        put_number(&mut out, problem.pages as u64);
         return out;
     }
 

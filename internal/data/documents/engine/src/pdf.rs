@@ -1,13 +1,14 @@
 //! PDF: the text of each page in reading order.
 
+use std::cell::LazyCell;
+
 use pdf_oxide::PdfDocument;
 use pdf_oxide::error::Error;
 use pdf_oxide::extractors::warnings::WarningCategory;
-use pdf_oxide::layout::TextChar;
 
 use crate::problem::Problem;
 use crate::text::{Text, count};
-use crate::{accents, pages, rows, wraps};
+use crate::{accents, outside, pages, rows, wraps};
 
 /// A damaged file may claim any number of pages.
 const MOST_PAGES: usize = 100_000;
@@ -34,8 +35,10 @@ pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
     let mut why = None; // the first page cannot be read
     for index in 0..pages {
         text.part("page", "")?;
-        let chars = document.extract_chars(index).unwrap_or_default();
-        match document.extract_text(index) {
+        let read = document.extract_text(index);
+        let spans = document.extract_spans(index).unwrap_or_default();
+        let chars = LazyCell::new(|| document.extract_chars(index).unwrap_or_default());
+        match read {
             Ok(page) if page.trim().is_empty() => match document.get_page_content_data(index) {
                 Ok(_) => without_text.push(index + 1),
                 Err(error) => {
@@ -47,9 +50,13 @@ pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
                 if page.contains('\u{fffd}') {
                     unknown.push(index + 1);
                 }
-                let page = rows::read(&document, index, &page).unwrap_or(page);
-                let page = accents::restore(page, &chars);
-                let page = wraps::separate(page, &chars);
+                let mut page = rows::read(&document, index, &page, &spans).unwrap_or(page);
+                if accents::may_be_joined(&page) {
+                    page = accents::restore(page, &chars);
+                }
+                if wraps::may_be_joined(&page, &spans) {
+                    page = wraps::separate(page, &chars);
+                }
                 text.block(&spell_out(&page))?;
             }
             Err(Error::EncryptedPdf) => return Err(Problem::encrypted()),
@@ -58,7 +65,7 @@ pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
                 why.get_or_insert(error);
             }
         }
-        if lies_outside(&document, index, &chars) {
+        if outside::may_exist(&document, index, &spans) && outside::exists(&document, index, &chars) {
             outside.push(index + 1);
         }
     }
@@ -66,10 +73,7 @@ pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
     if without_text.len() + failed.len() == pages {
         return Err(match why {
             Some(error) => Problem::damaged(error),
-            None => Problem::no_text(format!(
-                "no text on its {}: pictures, as of a scanner, or nothing at all",
-                count(pages, "page")
-            )),
+            None => Problem::no_text_on(pages),
         });
     }
     if !without_text.is_empty() {
@@ -98,19 +102,6 @@ fn open(data: Vec<u8>) -> Result<PdfDocument, Problem> {
         return Err(Problem::encrypted());
     }
     Ok(document)
-}
-
-/// Reports whether a page has text that lies outside what it shows. The text has it not.
-fn lies_outside(document: &PdfDocument, index: usize, chars: &[TextChar]) -> bool {
-    const TOLERANCE: f32 = 2.0; // that of pdf_oxide, in points
-    let Ok((left, bottom, right, top)) = document.get_page_visible_box(index) else { return false };
-    chars.iter().filter(|c| !c.char.is_whitespace()).any(|c| {
-        let b = &c.bbox;
-        b.x + b.width < left - TOLERANCE
-            || b.x > right + TOLERANCE
-            || b.y + b.height < bottom - TOLERANCE
-            || b.y > top + TOLERANCE
-    })
 }
 
 /// Writes ligatures as their letters, so that a search finds the words.

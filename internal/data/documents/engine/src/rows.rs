@@ -54,15 +54,19 @@ struct Area {
 }
 
 /// The text of a page with its tables in rows, None if it may stay as it is.
-pub fn read(document: &PdfDocument, index: usize, page: &str) -> Option<String> {
-    let spans = document.extract_spans(index).ok()?;
+pub fn read(
+    document: &PdfDocument,
+    index: usize,
+    page: &str,
+    spans: &[TextSpan],
+) -> Option<String> {
     let is_odd = |span: &TextSpan| {
         let b = &span.bbox;
         let is_finite = [b.x, b.y, b.width, b.height, span.font_size].iter().all(|n| n.is_finite());
         !is_finite || span.rotation_degrees != 0.0 || span.text.chars().any(is_from_right)
     };
-    let spans: Vec<_> = spans.into_iter().filter(|span| !span.text.trim().is_empty()).collect();
-    if spans.len() > MOST_SPANS || spans.iter().any(is_odd) {
+    let spans: Vec<_> = spans.iter().filter(|span| !span.text.trim().is_empty()).collect();
+    if spans.len() > MOST_SPANS || spans.iter().any(|span| is_odd(span)) {
         return None;
     }
 
@@ -125,8 +129,8 @@ fn read_band(document: &PdfDocument, index: usize, bottom: f32, top: f32) -> Opt
 }
 
 /// The lines of a page from its top, with the pieces that stand close to each other as one cell.
-fn find_lines(spans: &[TextSpan]) -> Vec<Line> {
-    let mut sorted: Vec<_> = spans.iter().collect();
+fn find_lines(spans: &[&TextSpan]) -> Vec<Line> {
+    let mut sorted = spans.to_vec();
     let order = |a: f32, b: f32| a.partial_cmp(&b).unwrap_or(Ordering::Equal);
     sorted.sort_by(|a, b| order(b.bbox.y, a.bbox.y));
     let same_line = |a: &&TextSpan, b: &&TextSpan| {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use pdf_oxide::layout::TextChar;
+use pdf_oxide::layout::{TextChar, TextSpan};
 
 /// Longer words stay as they are.
 const LONGEST: usize = 64;
@@ -37,6 +37,27 @@ impl Drawn {
     fn has_gap(&self, next: &Self) -> bool {
         next.left - self.right > GAP * self.size.min(next.size).max(1.0)
     }
+}
+
+/// Reports whether the last word of a line and the first of the next may stand in a page as one.
+/// Parts of a word may be spans of their own, so this finds more than `separate` does.
+pub fn may_be_joined(page: &str, spans: &[TextSpan]) -> bool {
+    let is_drawn = |span: &&TextSpan| span.rotation_degrees == 0.0 && !span.text.trim().is_empty();
+    let mut drawn: Vec<_> = spans.iter().filter(is_drawn).collect();
+    drawn.sort_by(|a, b| {
+        let by_height = b.bbox.y.total_cmp(&a.bbox.y);
+        by_height.then(a.bbox.x.total_cmp(&b.bbox.x))
+    });
+    let is_end = |pair: &&[&TextSpan]| {
+        let (last, next) = (&pair[0].bbox, &pair[1].bbox);
+        let size = pair[0].font_size.min(pair[1].font_size).max(1.0);
+        last.y - next.y > LOWER * size && next.x < last.x + last.width
+    };
+    drawn.windows(2).filter(is_end).any(|pair| {
+        let before = last_word(pair[0].text.trim_end());
+        let after = first_word(pair[1].text.trim_start());
+        may_separate(before, after) && page.contains(&format!("{before}{after}"))
+    })
 }
 
 /// The text of a page with spaces between its lines.

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use guest::{put_number, put_text};
+use guest::put_text;
 use hayro::hayro_interpret::font::FontQuery;
 use hayro::hayro_interpret::{InterpreterSettings, InterpreterWarning};
 use hayro::hayro_syntax::Pdf;
@@ -27,19 +27,16 @@ const LACKS_FONT: u8 = 1;
 const LACKS_IMAGE: u8 = 2;
 const LACKS_ANNOTATION: u8 = 4;
 
-/// Counts the pages, or draws one: see `internal/data/pageimages/pageimages.go`.
+/// Draws a page: see `internal/data/pageimages/pageimages.go`.
 #[unsafe(no_mangle)]
-pub extern "C" fn call(operation: u32) -> u64 {
+pub extern "C" fn call(_operation: u32) -> u64 {
     let request = guest::take_request();
-    let result = if operation == COUNT { count(&request) } else { draw(&request) };
-    guest::reply(result.unwrap_or_else(|problem| {
+    guest::reply(draw(&request).unwrap_or_else(|problem| {
         let mut out = vec![1];
         put_text(&mut out, &problem.0);
         out
     }))
 }
-
-const COUNT: u32 = 0;
 
 /// Why a page has no picture.
 struct Problem(String);
@@ -50,15 +47,7 @@ impl<E: Display> From<E> for Problem {
     }
 }
 
-/// The request has the size of the document. The answer has a 0, and the number of pages.
-fn count(request: &[u8]) -> Result<Vec<u8>, Problem> {
-    let (pdf, _) = open(request)?;
-    let mut out = vec![0];
-    put_number(&mut out, pdf.pages().len() as u64);
-    Ok(out)
-}
-
-/// After the size, the request has the number of the page from 0, the dots per inch, and the most
+/// The request has the size of the document, the number of the page from 0, the dots per inch, and the most
 /// bytes of a picture. The answer has a 0, what the picture lacks, and the PNG.
 fn draw(request: &[u8]) -> Result<Vec<u8>, Problem> {
     let (pdf, rest) = open(request)?;
