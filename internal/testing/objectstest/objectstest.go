@@ -89,7 +89,8 @@ func wantWhole(t *testing.T, s objects.Store, want objects.Object) {
 		t.Errorf("%d of %d bytes of %s: %v", size, want.Size, want.Digest, err)
 	}
 
-	if o, err := s.Stat(t.Context(), want.Digest); err != nil || o.Digest != want.Digest || o.Size != want.Size {
+	o, err := s.Stat(t.Context(), want.Digest)
+	if err != nil || o.Digest != want.Digest || o.Size != want.Size {
 		t.Errorf("it is described as %+v, %v, want %+v", o, err, want)
 	}
 }
@@ -163,7 +164,8 @@ func testRenewal(t *testing.T, kit Kit) {
 	if err != nil || described.Stored.Before(again.Stored) {
 		t.Errorf("it is described as %+v, %v, want the time %s", described, err, again.Stored)
 	}
-	if all := list(t, s); len(all) != 1 || all[0].Stored.Truncate(time.Second).Before(again.Stored.Truncate(time.Second)) {
+	second := again.Stored.Truncate(time.Second)
+	if all := list(t, s); len(all) != 1 || all[0].Stored.Truncate(time.Second).Before(second) {
 		t.Errorf("it is listed as %+v, want the time %s", all, again.Stored)
 	}
 	wantWhole(t, s, first)
@@ -256,7 +258,8 @@ func testConcurrentRemovals(t *testing.T, kit Kit) {
 	for range 4 {
 		wait.Go(func() {
 			for range 10 {
-				if _, err := s.Put(t.Context(), Bytes(9, 100_000)); err != nil && !errors.Is(err, objects.ErrNotFound) {
+				_, err := s.Put(t.Context(), Bytes(9, 100_000))
+				if err != nil && !errors.Is(err, objects.ErrNotFound) {
 					t.Error(err)
 				}
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Bytes returns a stream of a number of bytes. Every second block of 64 KiB is compressible. Streams
-// with different seeds differ.
+// Bytes returns a stream of a number of bytes. Every second block of 64 KiB is compressible.
+// Streams with different seeds differ.
 func Bytes(seed byte, size int64) io.Reader {
 	return io.LimitReader(&stream{state: uint64(seed) + 1}, size)
 }

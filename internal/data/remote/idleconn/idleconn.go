@@ -10,8 +10,8 @@ import (
 // written also renews the time for the answer, because a server is silent while it receives.
 func Limit(conn net.Conn, idle time.Duration) net.Conn { return &limited{conn, idle} }
 
-// limited is a connection with a limit. It embeds only the interface: with more methods, a copy to a
-// connection would bypass Write.
+// limited is a connection with a limit. It embeds only the interface: with more methods, a copy to
+// a connection would bypass Write.
 type limited struct {
 	net.Conn
 	idle time.Duration

@@ -32,7 +32,8 @@ type Endpoint struct {
 func FindEndpoint(given string) (Endpoint, error) {
 	origin := "the endpoint"
 	if given == "" {
-		given, origin = cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL")), "AWS_ENDPOINT_URL"
+		given = cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"))
+		origin = "AWS_ENDPOINT_URL"
 	}
 	lookup := minio.BucketLookupPath
 	if given == "" {
@@ -42,7 +43,8 @@ func FindEndpoint(given string) (Endpoint, error) {
 	u, err := url.Parse(given)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
 		strings.Trim(u.Path, "/") != "" {
-		return Endpoint{}, errors.New("cannot use " + origin + ": give an address such as https://store.example.com")
+		return Endpoint{}, errors.New("cannot use " + origin +
+			": give an address such as https://store.example.com")
 	}
 	return Endpoint{u, lookup}, nil
 }
@@ -62,8 +64,8 @@ type Options struct {
 	Transport http.RoundTripper
 	// MaxAttempts is the number of attempts of a request, at least 1.
 	MaxAttempts int
-	// UsesRole also looks for the keys of the machine's role: those of AWS_ROLE_ARN, of a container,
-	// or of the metadata service, whose private address an attacker may want to reach.
+	// UsesRole also looks for the keys of the machine's role: those of AWS_ROLE_ARN, of a
+	// container, or of the metadata service, whose private address an attacker may want to reach.
 	UsesRole bool
 }
 

@@ -68,7 +68,8 @@ func parseHeader(h []byte, digest string) (size, packed int64, err error) {
 	}
 
 	if version != formatVersion {
-		return 0, 0, fmt.Errorf("its file has the format %d: use the version of rlm that wrote it, or a later one", version)
+		return 0, 0, fmt.Errorf("its file has the format %d: "+
+			"use the version of rlm that wrote it, or a later one", version)
 	}
 	if size < 0 || packed < 0 {
 		return 0, 0, fmt.Errorf("%w: its header has impossible sizes", objects.ErrDamaged)
@@ -93,7 +94,8 @@ func readHeader(file *os.File, digest string) (objects.Object, error) {
 	}
 
 	if got := info.Size() - headerSize; got != packed {
-		return objects.Object{}, fmt.Errorf("%w: its file has %d of %d compressed bytes", objects.ErrDamaged, got, packed)
+		return objects.Object{}, fmt.Errorf("%w: its file has %d of %d compressed bytes",
+			objects.ErrDamaged, got, packed)
 	}
 	return objects.Object{Digest: digest, Size: size, Stored: info.ModTime()}, nil
 }
@@ -107,7 +109,8 @@ func takeEncoder(to io.Writer) (*zstd.Encoder, error) {
 		encoder.Reset(to)
 		return encoder, nil
 	}
-	return zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	return zstd.NewWriter(to,
+		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 }
 
 // returnEncoder keeps a compressor for the next file.
@@ -167,7 +170,9 @@ func unpack(ctx context.Context, file *os.File, digest string) (*object, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &object{ctx: ctx, file: file, source: from, decoder: decoder, bytes: objects.Verify(decoder, o)}, nil
+	return &object{
+		ctx: ctx, file: file, source: from, decoder: decoder, bytes: objects.Verify(decoder, o),
+	}, nil
 }
 
 // newDecoder returns a decoder without goroutines and with bounded memory.
