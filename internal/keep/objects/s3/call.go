@@ -134,12 +134,14 @@ func (s *Store) describe(err error) error {
 	return err
 }
 
+const otherRegion = "the bucket is in another region: add region=REGION to its address"
+
 // refusals are codes of answers, with what to change.
 var refusals = map[string]string{
 	minio.NoSuchBucket:             "the bucket does not exist: create it, or name another one",
 	"RequestTimeTooSkewed":         "the clocks differ: set the clock of this machine",
-	"AuthorizationHeaderMalformed": "the bucket is in another region: add region=REGION to its address",
-	"PermanentRedirect":            "the bucket is in another region: add region=REGION to its address",
+	"AuthorizationHeaderMalformed": otherRegion,
+	"PermanentRedirect":            otherRegion,
 	"QuotaExceeded":                "the store is full: remove something, or raise its quota",
 	"XMinioStorageFull":            "the store is full: remove something, or add disks",
 }
@@ -158,8 +160,8 @@ func describeAnswer(said minio.ErrorResponse) error {
 	case http.StatusNotFound:
 		return objects.ErrNotFound
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("the store refuses it (%s): set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to keys "+
-			"that may read, write, delete and list objects of this bucket", answer)
+		return fmt.Errorf("the store refuses it (%s): set AWS_ACCESS_KEY_ID and "+
+			"AWS_SECRET_ACCESS_KEY to keys that may read, write, delete and list objects of this bucket", answer)
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		return fmt.Errorf("the store is overloaded (%s): try again later", answer)
 	case http.StatusInsufficientStorage:

@@ -3,11 +3,11 @@ package s3
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 
@@ -35,7 +35,8 @@ func (s *Store) Put(ctx context.Context, from io.Reader) (objects.Object, error)
 	defer spool.close()
 	o, err := objects.Copy(ctx, spool, from)
 	if err != nil {
-		return objects.Object{}, fmt.Errorf("cannot store an object in s3://%s/%s: %w", s.bucket, s.prefix, err)
+		return objects.Object{}, fmt.Errorf("cannot store an object in s3://%s/%s: %w",
+			s.bucket, s.prefix, err)
 	}
 
 	ctx, call := s.begin(ctx)
@@ -48,7 +49,9 @@ func (s *Store) Put(ctx context.Context, from io.Reader) (objects.Object, error)
 }
 
 // put renews or uploads an object, and returns how the store describes it.
-func (s *Store) put(ctx context.Context, call *call, o objects.Object, spool *spool) (objects.Object, error) {
+func (s *Store) put(
+	ctx context.Context, call *call, o objects.Object, spool *spool,
+) (objects.Object, error) {
 	isRenewed, err := s.renew(ctx, o)
 	if err == nil && !isRenewed {
 		call.progress()
@@ -64,7 +67,8 @@ func (s *Store) put(ctx context.Context, call *call, o objects.Object, spool *sp
 		return objects.Object{}, err
 	}
 	if info.Size != o.Size {
-		return objects.Object{}, fmt.Errorf("the store keeps %d of %d bytes: check it", info.Size, o.Size)
+		return objects.Object{}, fmt.Errorf("the store keeps %d of %d bytes: check its disks",
+			info.Size, o.Size)
 	}
 	return objects.Object{Digest: o.Digest, Size: o.Size, Stored: info.LastModified}, nil
 }
@@ -91,15 +95,17 @@ func (s *Store) renew(ctx context.Context, o objects.Object) (bool, error) {
 	if isUnable(err) {
 		return false, nil
 	}
-	return err == nil && copied.LastModified.After(info.LastModified), err
+	// A description has whole seconds, and the answer to a copy may have more of the same time.
+	isLater := copied.LastModified.Truncate(time.Second).After(info.LastModified)
+	return err == nil && isLater, err
 }
 
 // isUnable reports whether a store refuses a copy but may accept an upload: it knows no copies, or
 // forbids them, or the object was removed in the meantime.
 func isUnable(err error) bool {
 	status := minio.ToErrorResponse(err).StatusCode
-	return status == http.StatusNotImplemented ||
-		status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
+	isRefused := status >= http.StatusBadRequest && status < http.StatusInternalServerError
+	return status == http.StatusNotImplemented || isRefused && status != http.StatusTooManyRequests
 }
 
 // upload sends an object, in parts if it is larger than one. The store compares the MD5 of each.
@@ -111,7 +117,9 @@ func (s *Store) upload(ctx context.Context, o objects.Object, spool *spool) erro
 	_, err = s.client.PutObject(ctx, s.bucket, s.key(o.Digest), from, o.Size, minio.PutObjectOptions{
 		ContentType: contentType, UserMetadata: map[string]string{digestMetadata: o.Digest},
 		SendContentMd5: true, NumThreads: uploadsAtOnce, ConcurrentStreamParts: true,
-		PartSize: uint64((o.Size/maxParts/partSize + 1) * partSize),
+		// Without TLS, the library signs a body in chunks, and promises 0 bytes if it is empty.
+		DisableContentSha256: o.Size == 0,
+		PartSize:             uint64((o.Size/maxParts/partSize + 1) * partSize),
 	})
 	if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
 		return nil // an attempt whose answer was lost has completed it, as the description will show
@@ -161,6 +169,7 @@ func (s *spool) rewind() (io.Reader, error) {
 // close frees the bytes.
 func (s *spool) close() {
 	if s.file != nil {
-		_ = errors.Join(s.file.Close(), os.Remove(s.file.Name())) // on most systems, it is removed already
+		_ = s.file.Close()
+		_ = os.Remove(s.file.Name()) // on most systems, it is removed already
 	}
 }

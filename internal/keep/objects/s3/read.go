@@ -21,8 +21,12 @@ type object struct {
 
 // Read implements io.Reader. Only while it runs must the store make progress.
 func (o *object) Read(p []byte) (int, error) {
-	if o.closed {
+	ctx := o.source.ctx
+	switch {
+	case o.closed:
 		return 0, os.ErrClosed
+	case ctx.Err() != nil: // although some bytes may have arrived
+		return 0, o.source.store.explain(ctx, "read", o.digest, context.Cause(ctx))
 	}
 
 	o.source.call.progress()
@@ -31,7 +35,7 @@ func (o *object) Read(p []byte) (int, error) {
 	if err == nil || err == io.EOF { // only io.EOF itself is an end
 		return n, err
 	}
-	return n, o.source.store.explain(o.source.ctx, "read", o.digest, err)
+	return n, o.source.store.explain(ctx, "read", o.digest, err)
 }
 
 // Close implements io.Closer.
@@ -102,7 +106,8 @@ func (s *source) reopen() error {
 	s.body = io.NopCloser(eofReader{})
 	_, err := s.open()
 	if minio.ToErrorResponse(err).Code == minio.InvalidRange {
-		return fmt.Errorf("%w: it has %d bytes, fewer than the store promised", objects.ErrDamaged, s.at)
+		return fmt.Errorf("%w: it has %d bytes, fewer than the store promised",
+			objects.ErrDamaged, s.at)
 	}
 	return err
 }

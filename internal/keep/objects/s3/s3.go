@@ -112,7 +112,8 @@ func connect(address string, o Options) (*Store, error) {
 	o.Silence = cmp.Or(o.Silence, defaultSilence)
 	transport := newTransport(o.Silence)
 	client, err := endpoint.Connect(s3client.Options{
-		Region: given["region"], Transport: watcher{transport}, MaxAttempts: maxAttempts, UsesRole: true,
+		Region: given["region"], Transport: watcher{transport}, MaxAttempts: maxAttempts,
+		UsesRole: true,
 	})
 	if err != nil {
 		return nil, err
@@ -134,7 +135,8 @@ func parseParameters(query string) (map[string]string, error) {
 	for name, all := range values {
 		switch {
 		case name != "endpoint" && name != "region" && name != "style":
-			return nil, fmt.Errorf("it has the unknown parameter %.40q: use endpoint, region and style", name)
+			return nil, fmt.Errorf("it has the unknown parameter %.40q: "+
+				"use endpoint, region and style", name)
 		case len(all) > 1 || all[0] == "":
 			return nil, fmt.Errorf("it must give %s once, and not empty", name)
 		case name == "style" && all[0] != "path" && all[0] != "host":
@@ -145,8 +147,8 @@ func parseParameters(query string) (map[string]string, error) {
 	return given, nil
 }
 
-// newTransport returns a transport whose connections end after half of the silence of a call, so that
-// a request has a second attempt.
+// newTransport returns a transport whose connections end after half of the silence of a call, so
+// that a request has a second attempt.
 func newTransport(silence time.Duration) *http.Transport {
 	idle := silence / 2
 	dialer := net.Dialer{Timeout: min(dialTime, idle)}
@@ -159,8 +161,8 @@ func newTransport(silence time.Duration) *http.Transport {
 			}
 			return idleconn.Limit(conn, idle), nil
 		},
-		TLSHandshakeTimeout: min(dialTime, idle), MaxResponseHeaderBytes: maxHead, DisableCompression: true,
-		MaxIdleConnsPerHost: keptConns, IdleConnTimeout: idle / 2,
+		TLSHandshakeTimeout: min(dialTime, idle), MaxResponseHeaderBytes: maxHead,
+		DisableCompression: true, MaxIdleConnsPerHost: keptConns, IdleConnTimeout: idle / 2,
 	}
 }
 
@@ -236,7 +238,8 @@ func (s *Store) List(ctx context.Context, each func(objects.Object) error) error
 	defer call.end()
 
 	last := ""
-	for info := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix}) {
+	options := minio.ListObjectsOptions{Prefix: s.prefix}
+	for info := range s.client.ListObjectsIter(ctx, s.bucket, options) {
 		if info.Err != nil {
 			return s.explain(ctx, "list the objects of", "", info.Err)
 		}

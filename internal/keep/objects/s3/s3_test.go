@@ -255,7 +255,8 @@ func TestExistingBytesAreRenewed(t *testing.T) {
 			func(w http.ResponseWriter) { refuse(w, http.StatusForbidden, "AccessDenied") }, "PUT,PUT",
 		},
 		"by an upload, if a copy keeps the time": {func(w http.ResponseWriter) {
-			_, _ = io.WriteString(w, "<CopyObjectResult><LastModified>2026-01-01T00:00:00Z</LastModified></CopyObjectResult>")
+			_, _ = io.WriteString(w, "<CopyObjectResult>"+
+				"<LastModified>2026-01-01T00:00:00Z</LastModified></CopyObjectResult>")
 		}, "PUT,PUT"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -327,8 +328,8 @@ func TestErrorsSayWhatToChange(t *testing.T) {
 				return true
 			}
 			for attempt, err := range attemptAll(t, s, o) {
-				if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "s3://bucket/a/b/") ||
-					errors.Is(err, objects.ErrNotFound) {
+				if err == nil || !strings.Contains(err.Error(), c.want) ||
+					!strings.Contains(err.Error(), "s3://bucket/a/b/") || errors.Is(err, objects.ErrNotFound) {
 					t.Errorf("%s: %v, want %q", attempt, err, c.want)
 				}
 			}
@@ -511,7 +512,8 @@ func TestAMissingBucket(t *testing.T) {
 	s := f.connect(t, Options{})
 	s.bucket = "other"
 	err := s.checkBucket(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "cannot open the bucket s3://other/a/b/: the bucket does not exist") {
+	const want = "cannot open the bucket s3://other/a/b/: the bucket does not exist"
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Error(err)
 	}
 }
