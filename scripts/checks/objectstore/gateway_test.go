@@ -52,8 +52,8 @@ func serve(folder, address string) error {
 	}
 
 	var about meta.MetadataStorer = meta.XattrMeta{}
-	options := posix.PosixOpts{}
-	if err := (meta.XattrMeta{}).Test(root); err != nil { // the file system has no such attributes
+	options := posix.PosixOpts{CopyObjectThreshold: 5 << 30} // bytes, as its program has it
+	if err := (meta.XattrMeta{}).Test(root); err != nil {    // the file system has no such attributes
 		sidecar, err := meta.NewSideCar(besides)
 		if err != nil {
 			return err

@@ -26,6 +26,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/objects"
 	"github.com/rlmhq/rlm/internal/keep/objects/s3"
 	"github.com/rlmhq/rlm/internal/testing/objectstest"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 // Versity's store serves a folder. Its copies keep the time of an object, so Put uploads again.
@@ -37,7 +38,9 @@ func TestContractOfVersity(t *testing.T) {
 		stores++
 		prefix := fmt.Sprintf("store/%d", stores)
 		return objectstest.Kit{
-			Open: func() objects.Store { return openObjects(t, g.endpoint(), prefix, s3.Options{SpoolDir: t.TempDir()}) },
+			Open: func() objects.Store {
+				return openObjects(t, g.endpoint(), prefix, s3.Options{SpoolDir: t.TempDir()})
+			},
 			Damage: func(t *testing.T, digest string, change func([]byte) []byte) {
 				t.Helper()
 				path := g.path(prefix + "/" + digest)
@@ -99,7 +102,8 @@ func replaceObject(t *testing.T, client *minio.Client, key string, change func([
 		t.Fatal(err)
 	}
 	stored = change(stored)
-	_, err = client.PutObject(t.Context(), bucket, key, bytes.NewReader(stored), int64(len(stored)), minio.PutObjectOptions{})
+	_, err = client.PutObject(t.Context(), bucket, key, bytes.NewReader(stored), int64(len(stored)),
+		minio.PutObjectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +130,8 @@ func TestAKilledStoreLosesNothing(t *testing.T) {
 						size = 9<<20 + int64(i) // in parts
 					}
 					// The reader is used up before the first request, so the kill hits the requests.
-					from := io.MultiReader(objectstest.Bytes(byte(writer), size), strings.NewReader(fmt.Sprint(round, i)))
+					unique := strings.NewReader(fmt.Sprint(round, i))
+					from := io.MultiReader(objectstest.Bytes(byte(writer), size), unique)
 					o, err := s.Put(t.Context(), from)
 					mu.Lock()
 					if err == nil {
@@ -249,6 +254,7 @@ func TestRefusalsThatPass(t *testing.T) {
 // The store refuses, or hangs, from some request on. Each call must end with an error, and leave
 // nothing that seems whole.
 func TestTroubleThatStays(t *testing.T) {
+	skip.Short(t, "each call waits until the store has been silent for a second")
 	for name, c := range map[string]struct {
 		fault func(w http.ResponseWriter, r *http.Request)
 		want  string
@@ -322,6 +328,7 @@ func TestTroubleThatStays(t *testing.T) {
 
 // The proxy cuts every answer with a body after some bytes, or stops sending.
 func TestADownloadThatStops(t *testing.T) {
+	skip.Short(t, "each attempt waits until the store has been silent for a second")
 	g := startGateway(t)
 	var hangs atomic.Bool
 	upstream := &url.URL{Scheme: "http", Host: g.address}
@@ -367,7 +374,8 @@ func TestABucketOfOthers(t *testing.T) {
 	g := startGateway(t)
 	address := "s3://%s/x?endpoint=" + g.endpoint()
 	_, err := s3.Open(t.Context(), fmt.Sprintf(address, "missing"), s3.Options{})
-	if err == nil || !strings.Contains(err.Error(), "cannot open the bucket s3://missing/x/: the bucket does not exist") {
+	const missing = "cannot open the bucket s3://missing/x/: the bucket does not exist"
+	if err == nil || !strings.Contains(err.Error(), missing) {
 		t.Error(err)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
