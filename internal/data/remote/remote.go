@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/data/remote/idleconn"
 	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 )
 
@@ -158,7 +159,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	return &idleConn{conn}, nil
+	return idleconn.Limit(conn, idleTime), nil
 }
 
 // isProxy reports whether an address belongs to a proxy of the environment.
@@ -191,23 +192,4 @@ func (c *Client) follow(r *http.Request, via []*http.Request) error {
 		return errors.New("it redirects to an address without encryption")
 	}
 	return c.check(r.URL)
-}
-
-// idleConn is a connection that closes after some time without data.
-type idleConn struct{ net.Conn }
-
-// Read reads from the server.
-func (c *idleConn) Read(p []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(idleTime)); err != nil {
-		return 0, err
-	}
-	return c.Conn.Read(p)
-}
-
-// Write writes to the server.
-func (c *idleConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(idleTime)); err != nil {
-		return 0, err
-	}
-	return c.Conn.Write(p)
 }

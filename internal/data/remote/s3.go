@@ -1,19 +1,17 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"os"
 	"path"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/rlmhq/rlm/internal/data/remote/s3client"
 )
 
 // Bucket is a bucket of an S3-compatible store.
@@ -25,10 +23,6 @@ type Bucket struct {
 // maxObjects bounds the objects with a prefix.
 const maxObjects = 1_000_000
 
-// getenv reads the variables that every S3 client reads; the S3 library reads those of the keys
-// itself.
-func getenv(name string) string { return os.Getenv(name) } //nolint:forbidigo // see above
-
 // OpenBucket connects to the store configured in the environment: AWS, or AWS_ENDPOINT_URL_S3 or
 // AWS_ENDPOINT_URL. The keys come from the usual variables and files; without any, only public
 // objects can be read. It returns the bucket and the key of an address.
@@ -39,33 +33,20 @@ func (c *Client) OpenBucket(address string) (bucket *Bucket, key string, err err
 		return nil, "", errors.New("the name of the bucket is missing: write s3://BUCKET/KEY")
 	}
 
-	endpoint := cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"))
-	lookup := minio.BucketLookupPath
-	if endpoint == "" {
-		endpoint, lookup = "https://s3.amazonaws.com", minio.BucketLookupAuto
-	}
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
-		return nil, "", errors.New("cannot use AWS_ENDPOINT_URL: give an address such as https://store.example.com")
+	endpoint, err := s3client.FindEndpoint("")
+	if err != nil {
+		return nil, "", err
 	}
 	if len(c.servers) > 0 {
-		if err := c.check(u); err != nil {
+		if err := c.check(endpoint.URL); err != nil {
 			return nil, "", err
 		}
 	}
-	port := cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
-	c.trusted = append(c.trusted, strings.ToLower(u.Hostname())+":"+port) // named by the user's own environment
+	c.trusted = append(c.trusted, endpoint.Address()) // named by the user's own environment
 
-	store, err := minio.New(u.Host, &minio.Options{
-		Creds: credentials.NewChainCredentials([]credentials.Provider{
-			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{},
-		}),
-		Secure: u.Scheme == "https", Transport: c.transport, BucketLookup: lookup,
-		Region:     cmp.Or(getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION")),
-		MaxRetries: maxAttempts,
-	})
+	store, err := endpoint.Connect(s3client.Options{Transport: c.transport, MaxAttempts: maxAttempts})
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot use the store: %w", err)
+		return nil, "", err
 	}
 	return &Bucket{name, store}, key, nil
 }
