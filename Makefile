@@ -34,7 +34,7 @@ SCRIPTS ?= ./...
 ATONCE ?= 4
 # Below these folders make test skips some tests, see internal/testing/skip. The longest come first.
 UNRACED := ./tiers/docker ./tiers/local ./tiers/wasm ./cmd/rlm ./inputs ./tiers/... ./schema/... ./internal/wall/jail/... ./server/internal/served ./server/internal/workers ./internal/snippet/session/... ./internal/testing/...
-UNRACED_SCRIPTS := ./checks/graphtruth ./checks/objectstore ./prepare ./wasm/...
+UNRACED_SCRIPTS := ./checks/graphtruth ./prepare ./wasm/...
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 # make eval MODEL=openai/gpt-5-mini EVALFLAGS='-records 50,200,800'
@@ -52,7 +52,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath -gcflags=all=-dwarf=false $(GOFLAGS)
 
-.PHONY: help goldens build images server-image images-relock demo test race unraced arm64 smollm qwen axe otelcol mcp-clients mcp-servers mcp-tasks serve-clients serve-openapi graph-native graph-tally documents-native tables-native eval check escape huge kinds parallel pictures lint govulncheck sbom bench-once bench soak kills damage fuzz wasm wasm-aot wasm-verify image image-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify pageimages pageimages-verify zones prices python clean
+.PHONY: help goldens build images server-image images-relock demo test race unraced arm64 smollm qwen axe otelcol mcp-clients mcp-servers mcp-tasks serve-clients serve-openapi graph-native graph-tally object-stores documents-native tables-native eval check escape huge kinds parallel pictures lint govulncheck sbom bench-once bench soak kills damage fuzz wasm wasm-aot wasm-verify image image-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify pageimages pageimages-verify zones prices python clean
 
 # A line "##@ Heading" begins a group of the list.
 help: ## Show this list
@@ -181,6 +181,10 @@ graph-native: ## Ask graphs and other engines the same queries; needs python3
 		-run '^TestNetworkx' ./graph/internal/format
 	cd scripts && RLM_GRAPH_PYTHON="$$(./venv.sh graph | tail -n 1)" $(GOTEST) -count=1 \
 		-run '^TestAnswersAreThoseOfOtherEngines' ./checks/graphtruth
+
+# Its program takes minutes to compile, and nothing else needs it.
+object-stores: ## Keep objects in real stores with the S3 protocol, which are killed and refuse
+	cd scripts && $(GOTEST) -tags objectstore ./checks/objectstore
 
 documents-native: ## Compare documents, tables and a corpus of all kinds with what other tools read; needs python3
 	RLM_DOCUMENTS_PYTHON="$$(scripts/venv.sh documents | tail -n 1)" $(GOTEST) -count=1 \

@@ -1,3 +1,5 @@
+//go:build objectstore
+
 // Package objectstore tests the objects of a bucket against real stores with the S3 protocol.
 package objectstore
 

@@ -1,3 +1,5 @@
+//go:build objectstore
+
 package objectstore
 
 import (
