@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sync"
+
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
 // place is a position in a run. Contexts carry it.
@@ -25,14 +27,27 @@ type queue struct {
 type placeKey struct{}
 
 // With returns a context for a run, which carries its run log. The context ends with cancel, or
-// with the reason why the run cannot continue.
+// with the reason why the run cannot continue, such as the loss of its lease.
 func With(ctx context.Context, j *Log) (_ context.Context, cancel func()) {
 	ctx, end := context.WithCancelCause(ctx)
 
 	j.mu.Lock()
 	j.end = end
 	j.mu.Unlock()
+	if watched, ok := j.store.(store.Watcher); ok {
+		go j.watch(ctx, watched.Watch(j.lease))
+	}
 	return context.WithValue(ctx, placeKey{}, place{runLog: j}), func() { end(nil) }
+}
+
+// watch stops the run when its lease is lost, so that it does not act on the world beside the run of
+// another process.
+func (j *Log) watch(ctx context.Context, lost <-chan struct{}) {
+	select {
+	case <-lost:
+		_ = j.stop(fmt.Errorf("%s: %w", j.lease.ID, store.ErrLost))
+	case <-ctx.Done():
+	}
 }
 
 // From returns the run log of a context at the root of its run, or nil. Parts of a run that are

@@ -5,8 +5,9 @@
 // belong to turns, so a log can be cut after a turn or copied up to a turn. The store handles bytes
 // and names; package runlog gives them a meaning.
 //
-// This package is the contract. Package sqlitestore implements it in a folder. Package
-// internal/testing/storetest is the test suite for any other implementation.
+// This package is the contract. Package sqlitestore implements it in a folder, and package pgstore
+// in a database for a fleet. Package internal/testing/storetest is the test suite for any other
+// implementation.
 package store
 
 import (
@@ -63,6 +64,14 @@ type Store interface {
 	IsReadOnly() bool
 	// Close closes the store. All notes are then durable.
 	Close() error
+}
+
+// Watcher is implemented by a store whose leases can end before their release, because they depend
+// on a clock. In the store of a folder they do not.
+type Watcher interface {
+	// Watch returns a channel that is closed when the lease is lost. A process that works under the
+	// lease then stops, without waiting for the [ErrLost] of its next change.
+	Watch(lease Lease) <-chan struct{}
 }
 
 // Opener opens a particular store. Package github.com/rlmhq/rlm/store creates openers, which are
@@ -130,7 +139,8 @@ type Log struct {
 // change under an older epoch fails.
 //
 // In a folder, the end of a process releases its leases, because they are locks of the operating
-// system. So ownership of a log does not depend on a clock.
+// system. So ownership of a log does not depend on a clock. In a database, a lease ends when its
+// process could not renew it: see [Watcher].
 type Lease struct {
 	ID    ID
 	Epoch int64
@@ -168,7 +178,7 @@ func (c *Cost) Add(other Cost) {
 
 // Entry is one fact in a log.
 type Entry struct {
-	// Seq orders the entries of a store. Entries sets it.
+	// Seq orders the entries of a log. Entries sets it.
 	Seq int64
 	// Turn is the turn to which the entry belongs.
 	Turn int
@@ -185,6 +195,7 @@ type Entry struct {
 
 // A store accepts at most these sizes, in bytes.
 const (
+	MaxKind = 256
 	MaxKey  = 4 << 10
 	MaxData = 64 << 20
 	MaxBlob = 512 << 20
@@ -196,6 +207,8 @@ const (
 // Check refuses an entry that is too large.
 func (e *Entry) Check() error {
 	switch {
+	case len(e.Kind) > MaxKind:
+		return fmt.Errorf("the kind of an entry has %d bytes, more than %d", len(e.Kind), MaxKind)
 	case len(e.Key) > MaxKey:
 		return fmt.Errorf("the key of an entry has %d bytes, more than %d", len(e.Key), MaxKey)
 	case len(e.Data) > MaxData:

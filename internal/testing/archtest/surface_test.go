@@ -19,7 +19,7 @@ import (
 
 // mostNames bounds the exported names of all public packages together: top-level names, and methods
 // of exported types. A feature that needs a few more names raises the bound in the same change.
-const mostNames = 613
+const mostNames = 616
 
 func TestThePublicSurfaceIsSmall(t *testing.T) {
 	perFolder, sum := map[string]int{}, 0

@@ -1,9 +1,10 @@
 // Package skip decides in one place which tests a run skips, and states the reason.
 //
-// A test is skipped on a contributor's machine without the tier or interpreter that it needs. CI
-// sets RLM_REQUIRE_TIERS and RLM_REQUIRE_PYTHON, which turn these skips into failures. A test that
-// is too slow for `make test` is skipped with -short, and a test that is too slow with the race
-// detector is skipped under the detector. `make check` runs both kinds.
+// A test is skipped on a contributor's machine without the tier, interpreter or server that it
+// needs. CI sets RLM_REQUIRE_TIERS, RLM_REQUIRE_PYTHON and RLM_REQUIRE_POSTGRES, which turn these
+// skips into failures. A test that is too slow for `make test` is skipped with -short, and a test
+// that is too slow with the race detector is skipped under the detector. `make check` runs both
+// kinds.
 package skip
 
 import (
@@ -21,8 +22,9 @@ import (
 // The environment variables that turn a skip into a failure. The first lists the tiers that must be
 // usable, separated by commas.
 const (
-	requireTiers  = "RLM_REQUIRE_TIERS"
-	requirePython = "RLM_REQUIRE_PYTHON"
+	requireTiers    = "RLM_REQUIRE_TIERS"
+	requirePython   = "RLM_REQUIRE_PYTHON"
+	requirePostgres = "RLM_REQUIRE_POSTGRES"
 )
 
 const skipQuick = "RLM_SKIP_QUICK"

@@ -16,8 +16,9 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Run tests a store. fresh returns the open function of a new, empty store. After Close, each call
-// of open opens the same contents again, like a later process.
+// Run tests a store. fresh returns the open function of a new, empty store. Each call of open opens
+// the same contents again, like another process: a later one after Close, or one at the same time.
+// Collect must not spare contents because they are new.
 func Run(t *testing.T, fresh func(t *testing.T) (open func() store.Store)) {
 	t.Helper()
 	for _, c := range []struct {
@@ -32,6 +33,13 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() store.Store)) {
 		{"Replace", testReplace},
 		{"Concurrency", testConcurrency},
 		{"Bounds", testBounds},
+		{"AnyText", testAnyText},
+		{"LargeEntries", testLargeEntries},
+		{"Notes", testNotes},
+		{"Names", testNames},
+		{"Handover", testHandover},
+		{"Claims", testClaims},
+		{"Collect", testCollect},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, fresh(t)) })
 	}
