@@ -28,7 +28,6 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/objects"
 	"github.com/rlmhq/rlm/internal/keep/objects/s3"
 	"github.com/rlmhq/rlm/internal/testing/objectstest"
-	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 // Versity's store serves a folder. Its copies keep the time of an object, so Put uploads again.
@@ -256,7 +255,6 @@ func TestRefusalsThatPass(t *testing.T) {
 // The store refuses, or hangs, from some request on. Each call must end with an error, and leave
 // nothing that seems whole.
 func TestTroubleThatStays(t *testing.T) {
-	skip.Short(t, "each call waits until the store has been silent for a second")
 	for name, c := range map[string]struct {
 		fault func(w http.ResponseWriter, r *http.Request)
 		want  string
@@ -330,7 +328,6 @@ func TestTroubleThatStays(t *testing.T) {
 
 // The proxy cuts every answer with a body after some bytes, or stops sending.
 func TestADownloadThatStops(t *testing.T) {
-	skip.Short(t, "each attempt waits until the store has been silent for a second")
 	g := startGateway(t)
 	var hangs atomic.Bool
 	upstream := &url.URL{Scheme: "http", Host: g.address}
