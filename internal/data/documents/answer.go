@@ -72,8 +72,9 @@ const (
 func decode(answer []byte, size int64) (*Description, error) {
 	a := rustmodule.NewAnswer(answer)
 	if kind := ProblemKind(a.Byte()); kind != 0 {
-		problem := &ProblemError{kind, a.Text(maxTitle), int(a.Count(maxParts))}
-		if err := a.End(); err != nil || kind > tooLarge {
+		detail, pages := a.Text(maxTitle), a.Number()
+		problem := &ProblemError{kind, detail, int(pages)}
+		if kind != NoText && pages > 0 || pages > maxParts || kind > tooLarge || a.End() != nil {
 			return nil, rustmodule.ErrMalformed
 		}
 		if kind == tooLarge {

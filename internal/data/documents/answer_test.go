@@ -19,7 +19,10 @@ func TestMalformedAnswersAreErrors(t *testing.T) {
 		"empty":                        "",
 		"an unknown problem":           "\x09\x00",
 		"a problem without its end":    "\x01\x05abc",
-		"a problem and more":           "\x01\x00x",
+		"a problem and more":           "\x01\x00\x00x",
+		"a problem without its pages":  "\x03\x00",
+		"pages of a damaged document":  "\x01\x00\x02",
+		"too many pages":               "\x03\x00\xff\xff\xff\x01",
 		"more parts than bytes":        "\x00\x04page\xff\xff\x03",
 		"a part behind the text":       "\x00\x04page\x01\x00\x65\x00\x00",
 		"parts out of order":           "\x00\x04page\x02\x00\x05\x00\x04\x00\x00",
@@ -39,7 +42,7 @@ func TestMalformedAnswersAreErrors(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("\x00\x04page\x01\x01a\x05\x01\x01w\x02"), int64(100))
-	f.Add([]byte("\x03\x02no"), int64(0))
+	f.Add([]byte("\x03\x02no\x07"), int64(0))
 	f.Fuzz(func(t *testing.T, answer []byte, size int64) {
 		about, err := decode(answer, size)
 		if err != nil {

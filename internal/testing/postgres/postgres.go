@@ -172,8 +172,8 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 // guard runs a server and stops it when stdin ends, at the latest with the process of the test. A
 // paused server stops when it continues.
-const guard = `exec 3<&0; "$@" </dev/null 3<&- & echo $!
-exec >/dev/null; cat <&3; kill -INT $!; kill -CONT $!; wait $!`
+const guard = `exec 3<&0; "$@" </dev/null 3<&- & echo $!; exec >/dev/null; cat <&3
+kill -INT $!; kill -CONT $!; wait $!`
 
 // start starts the server and waits until it answers.
 func (s *Server) start(ctx context.Context) error {

@@ -110,6 +110,8 @@ func testCollect(t *testing.T, open func() store.Store) {
 
 	ended := make(chan struct{})
 	var collecting sync.WaitGroup
+	defer collecting.Wait()
+	defer close(ended)
 	collecting.Go(func() {
 		for {
 			if _, err := collector.Collect(t.Context()); err != nil {
@@ -138,6 +140,4 @@ func testCollect(t *testing.T, open func() store.Store) {
 		}
 		check(t, s.Cut(t.Context(), lease, 0))
 	}
-	close(ended)
-	collecting.Wait()
 }

@@ -32,21 +32,23 @@ func (s *Store) Cut(ctx context.Context, lease store.Lease, turn int) error {
 }
 
 // change adds entries with an effect. If Collect has deleted a content between its preparation and
-// the write, the change is prepared again.
-func (s *Store) change(ctx context.Context, lease store.Lease, entries []store.Entry, effect change) (err error) {
+// the write, which takes a collector that spares nothing, the change is prepared again.
+func (s *Store) change(ctx context.Context, lease store.Lease, entries []store.Entry, effect change) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for range 5 {
+
+	whole, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	for pause := newBackoff(); ; {
 		c := effect
 		if err := s.prepare(ctx, entries, &c); err != nil {
 			return err
 		}
-		if err = s.write(ctx, lease, &c); !isCollected(err) {
+		if err := s.write(ctx, lease, &c); !isCollected(err) || !pause.wait(whole) {
 			return err
 		}
 	}
-	return err
 }
 
 // Note implements [store.Store]. It is written after 50 ms at the latest.

@@ -38,6 +38,7 @@ func ownUntilLost(url string) {
 // TestAPausedProcessCannotWrite pauses a process for longer than its lease, and lets it continue in
 // the middle of its writes.
 func TestAPausedProcessCannotWrite(t *testing.T) {
+	t.Parallel() // it waits
 	w := newWorld(t)
 	s := w.open(t)
 	check(t, s.Create(t.Context(), store.Log{ID: runA}))
@@ -124,6 +125,7 @@ func TestTheDatabaseRefusesAnExpiredWorker(t *testing.T) {
 
 // TestAWorkerThatCannotRenewStopsEarlier locks the row of a worker, so that no renewal ends.
 func TestAWorkerThatCannotRenewStopsEarlier(t *testing.T) {
+	t.Parallel() // it waits
 	w := newWorld(t)
 	w.options.Renew, w.options.Valid = 200*time.Millisecond, 10*time.Second
 	s, lease := w.begin(t)
@@ -176,6 +178,7 @@ func TestRenewalsKeepALease(t *testing.T) {
 
 // TestOneOfTwoWorkersOwns lets two workers race for 200 claims.
 func TestOneOfTwoWorkersOwns(t *testing.T) {
+	t.Parallel() // it waits
 	const claims = 200
 	w := newWorld(t)
 	stores := []*Store{w.open(t), w.open(t)}

@@ -169,8 +169,9 @@ func (s *Store) setUp(ctx context.Context) error {
 // configure bounds what a server can do to this process: be silent, or send too much.
 func (s *Store) configure(config *pgxpool.Config) {
 	c := config.ConnConfig
-	if c.ConnectTimeout <= 0 || c.ConnectTimeout > s.attemptTime() {
-		c.ConnectTimeout = s.attemptTime()
+	each := s.attemptTime() / time.Duration(len(c.Fallbacks)+2) // an attempt reaches the last host
+	if c.ConnectTimeout <= 0 || c.ConnectTimeout > each {
+		c.ConnectTimeout = each
 	}
 	c.MaxProtocolMessageBodyLen = maxMessage
 	c.OnNotice = noteWarning
@@ -202,7 +203,8 @@ func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
 // IsReadOnly implements [store.Store].
 func (s *Store) IsReadOnly() bool { return s.readOnly }
 
-// Close implements [store.Store]. It releases all leases.
+// Close implements [store.Store]. It releases all leases. If the server is silent, it takes up to
+// 15 s longer than the timeout, which the client of PostgreSQL gives to connections.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

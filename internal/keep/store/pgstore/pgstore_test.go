@@ -93,6 +93,9 @@ func TestOneBadChangeSparesTheOthers(t *testing.T) {
 	_, err = tx.Exec(t.Context(), "SELECT FROM heads FOR UPDATE")
 	check(t, err)
 
+	s.mu.Lock()
+	h := s.held[runA]
+	s.mu.Unlock()
 	bad := store.Entry{Key: "bad", Digest: entries[0].Digest}
 	outcomes := make([]error, 6)
 	var all sync.WaitGroup
@@ -102,14 +105,15 @@ func TestOneBadChangeSparesTheOthers(t *testing.T) {
 			e = bad
 		}
 		all.Go(func() { outcomes[i] = s.Append(t.Context(), lease, e) })
-	}
-	waiting := func() (n int) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.held[runA].pending)
-	}
-	for waiting() < len(outcomes)-1 { // one is in flight
-		time.Sleep(time.Millisecond)
+		for { // the first one is in flight, and the others wait for it together
+			s.mu.Lock()
+			isThere := h.isBusy && len(h.pending) == i
+			s.mu.Unlock()
+			if isThere {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
 	}
 	_, err = tx.Exec(t.Context(), "DELETE FROM contents")
 	check(t, err)

@@ -14,11 +14,14 @@ type Visible = (f32, f32, f32, f32);
 /// begin, and does not decode them, which takes a small part of the time of `extract_chars`.
 pub fn may_exist(document: &PdfDocument, index: usize, spans: &[TextSpan]) -> bool {
     let Ok(visible) = document.get_page_visible_box(index) else { return false };
-    // A string that begins inside may go on outside, and others may follow it.
+    // A string that begins inside may go on outside, and others may follow it. A turned one goes on
+    // elsewhere than its box says.
     let (left, bottom, right, top) = visible;
     let is_near = |span: &TextSpan| {
         let (b, size) = (&span.bbox, span.font_size.abs());
-        b.x - size < left
+        let is_turned = span.rotation_degrees != 0.0 || span.mirrored || span.wmode != 0;
+        is_turned
+            || b.x - size < left
             || b.x + b.width + size > right
             || b.y - size < bottom
             || b.y + b.height + size > top
@@ -51,63 +54,99 @@ pub fn exists(document: &PdfDocument, index: usize, chars: &[TextChar]) -> bool 
 /// The place where the next string begins.
 struct Pen {
     visible: Visible,
-    page: Matrix,
-    saved: Vec<Matrix>,
-    line: Matrix,
-    leading: f32,
+    now: State,
+    saved: Vec<State>,
+    /// How far it was moved without a sign since the last one, in thousandths of the font's size.
+    gap: f32,
     is_outside: bool,
 }
 
+#[derive(Clone, Copy)]
+struct State {
+    page: Matrix,
+    line: Matrix,
+    leading: f32,
+    size: f32,
+    /// The width of signs, 1 as usual.
+    scale: f32,
+}
+
 impl Pen {
-    /// A gap within a string that is wider, in thousandths of the font's size, leads elsewhere.
-    const GAP: f32 = 2000.0;
+    /// A wider gap leads elsewhere: `is_near` finds only what lies within the size of a sign.
+    const WIDEST: f32 = 1000.0;
 
     fn new(visible: Visible) -> Self {
         let (page, line) = (Matrix::identity(), Matrix::identity());
-        Self { visible, page, saved: Vec::new(), line, leading: 0.0, is_outside: false }
+        let now = State { page, line, leading: 0.0, size: 1.0, scale: 1.0 };
+        Self { visible, now, saved: Vec::new(), gap: 0.0, is_outside: false }
     }
 
     fn follow(&mut self, operator: &Operator) {
         match *operator {
-            Operator::SaveState => self.saved.push(self.page),
-            Operator::RestoreState => self.page = self.saved.pop().unwrap_or(self.page),
+            Operator::SaveState => self.saved.push(self.now),
+            Operator::RestoreState => self.now = self.saved.pop().unwrap_or(self.now),
             Operator::Cm { a, b, c, d, e, f } => {
-                self.page = Matrix { a, b, c, d, e, f }.multiply(&self.page);
+                self.now.page = Matrix { a, b, c, d, e, f }.multiply(&self.now.page);
             }
-            Operator::BeginText => self.line = Matrix::identity(),
-            Operator::Tm { a, b, c, d, e, f } => self.line = Matrix { a, b, c, d, e, f },
+            Operator::BeginText => self.place(Matrix::identity()),
+            Operator::Tm { a, b, c, d, e, f } => self.place(Matrix { a, b, c, d, e, f }),
             Operator::Td { tx, ty } => self.step(tx, ty),
             Operator::TD { tx, ty } => {
-                self.leading = -ty;
+                self.now.leading = -ty;
                 self.step(tx, ty);
             }
-            Operator::TL { leading } => self.leading = leading,
-            Operator::TStar => self.step(0.0, -self.leading),
-            Operator::Tj { .. } => self.draw(),
+            Operator::TL { leading } => self.now.leading = leading,
+            Operator::Tf { size, .. } => self.now.size = size,
+            Operator::Tz { scale } => self.now.scale = scale / 100.0,
+            // Signs that stand far apart, or go to the left.
+            Operator::Tc { char_space: space } | Operator::Tw { word_space: space } => {
+                let size = self.now.size.abs();
+                self.is_outside |= !(-0.3 * size..=size).contains(&space);
+            }
+            Operator::TStar => self.step(0.0, -self.now.leading),
+            Operator::Tj { ref text } => self.draw(text),
             Operator::TJ { ref array } => {
-                let leads_away =
-                    |one: &_| matches!(one, TextElement::Offset(gap) if gap.abs() > Self::GAP);
-                self.is_outside |= array.iter().any(leads_away);
-                self.draw();
+                for element in array {
+                    match element {
+                        TextElement::String(text) => self.draw(text),
+                        TextElement::Offset(gap) => self.skip(*gap),
+                    }
+                }
             }
-            Operator::Quote { .. } | Operator::DoubleQuote { .. } => {
-                self.step(0.0, -self.leading);
-                self.draw();
+            Operator::Quote { ref text } => {
+                self.step(0.0, -self.now.leading);
+                self.draw(text);
             }
-            // It may draw text anywhere.
-            Operator::Do { .. } => self.is_outside = true,
+            // They are rare, and may draw text anywhere.
+            Operator::DoubleQuote { .. } | Operator::Do { .. } => self.is_outside = true,
             _ => {}
         }
     }
 
-    fn step(&mut self, x: f32, y: f32) {
-        self.line = Matrix::translation(x, y).multiply(&self.line);
+    fn place(&mut self, line: Matrix) {
+        self.now.line = line;
+        self.gap = 0.0;
     }
 
-    fn draw(&mut self) {
-        let at = self.line.multiply(&self.page);
+    fn step(&mut self, x: f32, y: f32) {
+        self.place(Matrix::translation(x, y).multiply(&self.now.line));
+    }
+
+    fn skip(&mut self, gap: f32) {
+        self.gap += gap.abs() * self.now.scale.abs();
+    }
+
+    fn draw(&mut self, text: &[u8]) {
+        let at = self.now.line.multiply(&self.now.page);
         let (left, bottom, right, top) = self.visible;
         let is_inside = (left..=right).contains(&at.e) && (bottom..=top).contains(&at.f);
-        self.is_outside |= !is_inside;
+        let is_forward = self.now.scale > 0.0 && self.now.size > 0.0;
+        self.is_outside |= !is_inside || !is_forward || self.gap > Self::WIDEST;
+        let blank = text.iter().all(|byte| matches!(byte, 0 | b' '));
+        if blank {
+            self.skip(1000.0 * text.len() as f32);
+        } else {
+            self.gap = 0.0;
+        }
     }
 }

@@ -15,6 +15,12 @@ const LONGEST: usize = 64;
 /// The next line is at least this much lower, in sizes of the font.
 const LOWER: f32 = 0.5;
 
+/// Lines of a paragraph are at most this far from each other, in sizes of the font.
+const FARTHEST: f32 = 4.0;
+
+/// With more pairs of words, the places of all characters are found in less time.
+const MOST_PAIRS: usize = 1000;
+
 /// Words without a space between them are this far from each other, in sizes of the font.
 const GAP: f32 = 0.15;
 
@@ -39,25 +45,36 @@ impl Drawn {
     }
 }
 
-/// Reports whether the last word of a line and the first of the next may stand in a page as one.
-/// Parts of a word may be spans of their own, so this finds more than `separate` does.
+/// Reports whether the last word of a line and the first of a line below may stand in a page as one.
+/// Pieces of a line may be drawn in any order, with marks above or below it. So this compares each
+/// piece with all that are not far below, and finds more than `separate` does.
 pub fn may_be_joined(page: &str, spans: &[TextSpan]) -> bool {
-    let is_drawn = |span: &&TextSpan| span.rotation_degrees == 0.0 && !span.text.trim().is_empty();
-    let mut drawn: Vec<_> = spans.iter().filter(is_drawn).collect();
-    drawn.sort_by(|a, b| {
-        let by_height = b.bbox.y.total_cmp(&a.bbox.y);
-        by_height.then(a.bbox.x.total_cmp(&b.bbox.x))
-    });
-    let is_end = |pair: &&[&TextSpan]| {
-        let (last, next) = (&pair[0].bbox, &pair[1].bbox);
-        let size = pair[0].font_size.min(pair[1].font_size).max(1.0);
-        last.y - next.y > LOWER * size && next.x < last.x + last.width
-    };
-    drawn.windows(2).filter(is_end).any(|pair| {
-        let before = last_word(pair[0].text.trim_end());
-        let after = first_word(pair[1].text.trim_start());
-        may_separate(before, after) && page.contains(&format!("{before}{after}"))
-    })
+    if spans.iter().all(|span| span.mcid.is_none()) {
+        return false; // the file does not say what belongs to a paragraph
+    }
+    let mut drawn: Vec<_> = spans.iter().filter(|span| !span.text.trim().is_empty()).collect();
+    drawn.sort_by(|a, b| b.bbox.y.total_cmp(&a.bbox.y));
+    let mut left = MOST_PAIRS;
+    for (at, last) in drawn.iter().enumerate() {
+        let before = last_word(last.text.trim_end());
+        let size = last.font_size.abs().max(1.0);
+        let below = drawn[at + 1..].iter();
+        for next in below.take_while(|next| last.bbox.y - next.bbox.y < FARTHEST * size) {
+            let is_below = last.bbox.y - next.bbox.y > 0.5 * LOWER * size.min(next.font_size.abs());
+            if !is_below || next.bbox.x >= last.bbox.x + last.bbox.width {
+                continue;
+            }
+            let after = first_word(next.text.trim_start());
+            if !may_separate(before, after) {
+                continue;
+            }
+            left -= 1;
+            if left == 0 || page.contains(&format!("{before}{after}")) {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// The text of a page with spaces between its lines.
