@@ -214,7 +214,7 @@ func TestLigaturesAreLetters(t *testing.T) {
 }
 
 // TestHiddenTextIsLeftOut checks that text drawn twice in one place, which is bold text, is read
-// once, and text outside a page is not read.
+// once, and that the text of a scanned page is read.
 func TestHiddenTextIsLeftOut(t *testing.T) {
 	bold := "BT /F1 12 Tf 1 0 0 1 72 700 Tm (Total 42) Tj ET BT /F1 12 Tf 1 0 0 1 72.3 700 Tm (Total 42) Tj ET\n"
 	text, about, err := convert(t, documents.PDF, makePDF(pdfPage{portrait, bold}))
@@ -222,16 +222,41 @@ func TestHiddenTextIsLeftOut(t *testing.T) {
 		t.Errorf("%v %+v\n%s", err, about, text)
 	}
 
-	outside := "BT /F1 12 Tf 1 0 0 1 72 700 Tm (inside) Tj ET BT /F1 12 Tf 1 0 0 1 72 1700 Tm (outside) Tj ET"
-	text, about, err = convert(t, documents.PDF, makePDF(pdfPage{portrait, outside}))
-	if err != nil || strings.Contains(text, "outside") || len(about.Warnings) != 1 ||
-		!strings.Contains(about.Warnings[0], "outside the visible part of page 1") {
-		t.Errorf("%v %+v\n%s", err, about, text)
-	}
-
 	scanned := "BT 3 Tr /F1 12 Tf 1 0 0 1 72 700 Tm (recognised 42) Tj ET"
 	text, _, err = convert(t, documents.PDF, makePDF(pdfPage{portrait, scanned}))
 	if err != nil || !strings.Contains(text, "recognised 42") {
 		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// TestTextOutsideThePageIsNamed checks that text outside a page is left out with a warning, however
+// it gets there, and that text inside has no warning.
+func TestTextOutsideThePageIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		content string
+		isNamed bool
+	}{
+		"moved":           {"72 700 Td (inside) Tj ET BT /F1 12 Tf 1 0 0 1 72 1700 Tm (outside) Tj", true},
+		"scaled":          {"72 300 Td (inside) Tj ET 1 0 0 4 0 0 cm BT /F1 12 Tf 72 300 Td (outside) Tj", true},
+		"turned":          {"0 1 -1 0 72 700 Tm (inside and then far beyond the upper edge) Tj", true},
+		"by a gap":        {"500 700 Td [(inside) -9000 (outside)] TJ", true},
+		"by several gaps": {"540 700 Td [(inside) -900 -900 -900 -900 -900 -900 (outside)] TJ", true},
+		"by wide signs":   {"500 700 Td 300 Tz [(in) -900 ( ) -900 ( ) -900 (outside)] TJ", true},
+		"a restored step": {"72 700 Td 900 TL q 14 TL (inside) Tj Q T* (outside) Tj", true},
+		"after others":    {"72 700 Td (" + strings.Repeat("inside ", 12) + ") Tj ( the edge, and then outside) Tj", true},
+		"a restored page": {"72 700 Td (inside) Tj ET q 9 0 0 9 0 0 cm Q BT /F1 12 Tf 72 680 Td (inside) Tj", false},
+		"with small gaps": {"72 700 Td [(ins) -20 (ide) -333 (and) 40 (inside)] TJ 0 -14 Td (inside) Tj", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := makePDF(pdfPage{portrait, "BT /F1 12 Tf " + c.content + " ET"})
+			text, about, err := convert(t, documents.PDF, data)
+			if err != nil || !strings.Contains(text, "in") {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			isNamed := strings.Contains(strings.Join(about.Warnings, ""), "outside the visible part of page 1")
+			if isNamed != c.isNamed {
+				t.Errorf("%+v\n%s", about.Warnings, text)
+			}
+		})
 	}
 }
