@@ -151,7 +151,7 @@ func (r *reader) convert(
 
 	made, about, err := r.convertAs(ctx, text, found)
 	if _, ok := errors.AsType[*documents.ProblemError](err); ok {
-		return r.keep(ctx, text, found, err)
+		return r.keep(text, found, err)
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot read %s as %s: %w (--no-convert gives its bytes)",
@@ -170,7 +170,7 @@ func (r *reader) convert(
 }
 
 // keep leaves a document unchanged because of a problem.
-func (r *reader) keep(ctx context.Context, text *bigtext.Text, found *document, problem error) (
+func (r *reader) keep(text *bigtext.Text, found *document, problem error) (
 	*bigtext.Text, *document, []string, error,
 ) {
 	p, ok := errors.AsType[*documents.ProblemError](problem)
