@@ -232,6 +232,7 @@ func TestHiddenTextIsLeftOut(t *testing.T) {
 // TestTextOutsideThePageIsNamed checks that text outside a page is left out with a warning, however
 // it gets there, and that text inside has no warning.
 func TestTextOutsideThePageIsNamed(t *testing.T) {
+	many := strings.Repeat("inside ", 12)
 	for name, c := range map[string]struct {
 		content string
 		isNamed bool
@@ -243,7 +244,7 @@ func TestTextOutsideThePageIsNamed(t *testing.T) {
 		"by several gaps": {"540 700 Td [(inside) -900 -900 -900 -900 -900 -900 (outside)] TJ", true},
 		"by wide signs":   {"500 700 Td 300 Tz [(in) -900 ( ) -900 ( ) -900 (outside)] TJ", true},
 		"a restored step": {"72 700 Td 900 TL q 14 TL (inside) Tj Q T* (outside) Tj", true},
-		"after others":    {"72 700 Td (" + strings.Repeat("inside ", 12) + ") Tj ( the edge, and then outside) Tj", true},
+		"after others":    {"72 700 Td (" + many + ") Tj ( the edge, and then outside) Tj", true},
 		"a restored page": {"72 700 Td (inside) Tj ET q 9 0 0 9 0 0 cm Q BT /F1 12 Tf 72 680 Td (inside) Tj", false},
 		"with small gaps": {"72 700 Td [(ins) -20 (ide) -333 (and) 40 (inside)] TJ 0 -14 Td (inside) Tj", false},
 	} {
