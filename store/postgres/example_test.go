@@ -8,7 +8,9 @@ import (
 )
 
 func ExampleDatabase() {
-	store := postgres.Database("postgres://rlm:secret@db.example/runs?sslmode=verify-full", postgres.Options{})
+	store := postgres.Database("postgres://rlm:secret@db.example/runs?sslmode=verify-full", postgres.Options{
+		Objects: "s3://bucket/runs",
+	})
 	engine, err := rlm.New(rlm.Options{Store: store})
 	if err != nil {
 		fmt.Println(err)

@@ -1,7 +1,9 @@
 // Package postgres makes the store of a fleet: any number of processes share it, on any number of
 // machines.
 //
-//	engine, err := rlm.New(rlm.Options{Store: postgres.Database(url, postgres.Options{Objects: o})})
+//	engine, err := rlm.New(rlm.Options{Store: postgres.Database(url, postgres.Options{
+//		Objects: "s3://bucket/rlm",
+//	})})
 //
 // It is a package of its own, because it links a client of PostgreSQL, which a program with a store
 // in a folder does not need.
@@ -11,10 +13,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
+	"strings"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/keep/objects"
+	"github.com/rlmhq/rlm/internal/keep/objects/folder"
+	"github.com/rlmhq/rlm/internal/keep/objects/s3"
 	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/internal/keep/store/pgstore"
 )
@@ -24,20 +30,10 @@ type Options struct {
 	// Schema is the schema of the store's tables: up to 63 lower-case letters, digits and
 	// underscores. The default is "rlm". Stores with different schemas may share a database.
 	Schema string
-	// Objects keeps contents of more than 64 KiB. It is required, and nothing else may keep
-	// anything there.
-	Objects Objects
-}
-
-// Objects is a place for large contents.
-type Objects interface {
-	// String names the place in messages.
-	String() string
-}
-
-// objectsOpener is implemented by the places of this module.
-type objectsOpener interface {
-	OpenObjects() (objects.Store, error)
+	// Objects is the place of contents of more than 64 KiB: s3://BUCKET/PREFIX, with the parameters
+	// endpoint, region and style, or a folder that all processes share. It is required, and nothing
+	// else may keep anything there.
+	Objects string
 }
 
 // Database returns the store in a database of PostgreSQL 12 or later. The URL has the form
@@ -66,23 +62,53 @@ func (d database) String() string {
 
 // Open implements the contract of package internal/keep/store.
 func (d database) Open(reads bool) (store.Store, error) {
-	if d.options.Objects == nil {
-		return nil, errors.New("cannot open the store: it needs a place for large contents")
-	}
-	opener, ok := d.options.Objects.(objectsOpener)
-	if !ok {
-		return nil, fmt.Errorf("cannot keep contents in %s: pass a place of this module", d.options.Objects)
-	}
-
-	kept, err := opener.OpenObjects()
+	ctx := context.Background()
+	kept, err := openObjects(ctx, d.options.Objects)
 	if err != nil {
 		return nil, err
 	}
-	s, err := pgstore.Open(context.Background(), d.address, pgstore.Options{
+	s, err := pgstore.Open(ctx, d.address, pgstore.Options{
 		Schema: d.options.Schema, Objects: kept, Reads: reads,
 	})
+	if err != nil {
+		return nil, errors.Join(err, closeObjects(kept))
+	}
+	return &fleet{s, kept}, nil
+}
+
+// fleet is a store that closes its objects, too.
+type fleet struct {
+	*pgstore.Store
+	objects objects.Store
+}
+
+// Close closes the store, and then its objects.
+func (f *fleet) Close() error { return errors.Join(f.Store.Close(), closeObjects(f.objects)) }
+
+func openObjects(ctx context.Context, place string) (objects.Store, error) {
+	switch {
+	case place == "":
+		return nil, errors.New("cannot open the store: name the place of large contents, Objects: " +
+			"s3://BUCKET/PREFIX or a folder")
+	case strings.HasPrefix(place, "s3://"):
+		s, err := s3.Open(ctx, place, s3.Options{})
+		if err != nil {
+			return nil, err // a nil pointer must not become a store
+		}
+		return s, nil
+	case strings.Contains(place, "://"):
+		return nil, fmt.Errorf("cannot keep contents at %.200q: use s3://BUCKET/PREFIX or a folder", place)
+	}
+	s, err := folder.Open(place)
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+func closeObjects(o objects.Store) error {
+	if c, ok := o.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }

@@ -1,14 +1,11 @@
 package postgres_test
 
 import (
-	"context"
-	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/keep/objects"
 	server "github.com/rlmhq/rlm/internal/testing/postgres"
 	"github.com/rlmhq/rlm/store/postgres"
 )
@@ -18,20 +15,6 @@ func TestMain(m *testing.M) {
 	server.End()
 	os.Exit(code)
 }
-
-// empty is a place without contents.
-type empty struct{ objects.Store }
-
-func (empty) String() string                      { return "nowhere" }
-func (empty) OpenObjects() (objects.Store, error) { return empty{}, nil }
-func (empty) Put(context.Context, io.Reader) (objects.Object, error) {
-	return objects.Object{}, objects.ErrNotFound
-}
-
-// foreign is a place that another module has made.
-type foreign struct{}
-
-func (foreign) String() string { return "elsewhere" }
 
 func list(t *testing.T, s rlm.Store) error {
 	t.Helper()
@@ -45,15 +28,15 @@ func list(t *testing.T, s rlm.Store) error {
 }
 
 func TestAnEngineUsesADatabase(t *testing.T) {
-	if err := list(t, postgres.Database(server.Shared(t).URL(), postgres.Options{Objects: empty{}})); err != nil {
+	if err := list(t, postgres.Database(server.Shared(t).URL(), postgres.Options{Objects: t.TempDir()})); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAPlaceForContentsIsRequired(t *testing.T) {
 	for want, o := range map[string]postgres.Options{
-		"needs a place for large contents": {},
-		"elsewhere: pass a place":          {Objects: foreign{}},
+		"name the place of large contents": {},
+		"s3://BUCKET/PREFIX or a folder":   {Objects: "gs://bucket"},
 	} {
 		err := list(t, postgres.Database("postgres://localhost", o))
 		if err == nil || !strings.Contains(err.Error(), want) {
