@@ -60,7 +60,7 @@ func TestSuite(t *testing.T) {
 		t.Skipf("the golden files are of CPython 3.13, this is %s: name one by RLM_PYTHON", version)
 	}
 	tiersuite.Run(t, tier, tiersuite.Options{
-		Parallel: true, ShareSandboxes: true, KnownGuest: true,
+		Parallel: true, ShareSandboxes: true, KnownGuest: true, Sandboxes: 24,
 	})
 }
 
