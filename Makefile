@@ -47,7 +47,7 @@ QWEN ?= $(XDG_CACHE_HOME)/rlm/qwen
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # One set of flags for all: what one target compiles, the others find in Go's cache. Nothing that is
-# linked here keeps debugging information, so the compiler makes none, in a tenth less time.
+# linked here keeps debugging information, so the compiler makes none, which takes less time.
 export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath -gcflags=all=-dwarf=false $(GOFLAGS)

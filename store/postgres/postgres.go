@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 
@@ -63,7 +62,7 @@ func (d database) String() string {
 // Open implements the contract of package internal/keep/store.
 func (d database) Open(reads bool) (store.Store, error) {
 	ctx := context.Background()
-	kept, err := openObjects(ctx, d.options.Objects)
+	kept, closeObjects, err := openObjects(ctx, d.options.Objects)
 	if err != nil {
 		return nil, err
 	}
@@ -71,44 +70,45 @@ func (d database) Open(reads bool) (store.Store, error) {
 		Schema: d.options.Schema, Objects: kept, Reads: reads,
 	})
 	if err != nil {
-		return nil, errors.Join(err, closeObjects(kept))
+		closeObjects()
+		return nil, err
 	}
-	return &fleet{s, kept}, nil
+	return &fleet{s, closeObjects}, nil
 }
 
 // fleet is a store that closes its objects, too.
 type fleet struct {
 	*pgstore.Store
-	objects objects.Store
+
+	closeObjects func()
 }
 
-// Close closes the store, and then its objects.
-func (f *fleet) Close() error { return errors.Join(f.Store.Close(), closeObjects(f.objects)) }
+var _ store.Watcher = (*fleet)(nil)
 
-func openObjects(ctx context.Context, place string) (objects.Store, error) {
+// Close closes the store, and then its objects.
+func (f *fleet) Close() error {
+	defer f.closeObjects()
+	return f.Store.Close()
+}
+
+// openObjects opens a place of large contents.
+func openObjects(ctx context.Context, place string) (kept objects.Store, closeObjects func(), err error) {
 	switch {
 	case place == "":
-		return nil, errors.New("cannot open the store: name the place of large contents, Objects: " +
+		return nil, nil, errors.New("cannot open the store: name the place of large contents, Objects: " +
 			"s3://BUCKET/PREFIX or a folder")
 	case strings.HasPrefix(place, "s3://"):
 		s, err := s3.Open(ctx, place, s3.Options{})
 		if err != nil {
-			return nil, err // a nil pointer must not become a store
+			return nil, nil, err
 		}
-		return s, nil
+		return s, s.Close, nil
 	case strings.Contains(place, "://"):
-		return nil, fmt.Errorf("cannot keep contents at %.200q: use s3://BUCKET/PREFIX or a folder", place)
+		return nil, nil, fmt.Errorf("cannot keep contents at %.200q: use s3://BUCKET/PREFIX or a folder", place)
 	}
 	s, err := folder.Open(place)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s, nil
-}
-
-func closeObjects(o objects.Store) error {
-	if c, ok := o.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
+	return s, func() {}, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rlmhq/rlm/internal/keep/damage"
+	"github.com/rlmhq/rlm/internal/machine/flush"
 )
 
 // SQLite keeps these files next to a database.
@@ -67,7 +68,7 @@ func Create(path string) error {
 	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return flush.Folder(filepath.Dir(path))
 }
 
 // Protect adds checksums to a database of an earlier version by rewriting it. It does nothing if
@@ -87,13 +88,3 @@ func IsDamage(err error) bool {
 
 // ErrDamaged reports a database that differs from what was written.
 var ErrDamaged = damage.Kind("the database is damaged")
-
-// syncFolder makes the names in a folder durable. Not every system supports that.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	_ = f.Sync()
-	return f.Close()
-}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/rlmhq/rlm/internal/machine/flush"
 )
 
 // salvagedSuffix is the suffix of a database that replaces a damaged one.
@@ -24,14 +26,14 @@ func Replace(path, fresh, keep string) error {
 			return fmt.Errorf("cannot keep a copy of %s: %w", file, err)
 		}
 	}
-	if err := syncFolder(keep); err != nil {
+	if err := flush.Folder(keep); err != nil {
 		return err
 	}
 
 	if err := os.Rename(fresh, path+salvagedSuffix); err != nil {
 		return err
 	}
-	if err := syncFolder(filepath.Dir(path)); err != nil {
+	if err := flush.Folder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return finishReplace(path)
@@ -50,7 +52,7 @@ func finishReplace(path string) error {
 	if err := os.Rename(path+salvagedSuffix, path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return flush.Folder(filepath.Dir(path))
 }
 
 // copyFile copies a file, if it exists, and flushes the copy to the disk.

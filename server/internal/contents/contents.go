@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/machine/flush"
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
@@ -212,7 +213,7 @@ func (c *Contents) remember(d *Incoming) {
 // Keep commits written contents in one transaction with work. After an error, it drops them.
 func (c *Contents) Keep(ctx context.Context, all []*Incoming, work func(*sql.Tx) error) error {
 	if len(all) > 0 {
-		if err := syncFolder(filepath.Join(c.dir, incomingFolder)); err != nil {
+		if err := flush.Folder(filepath.Join(c.dir, incomingFolder)); err != nil {
 			c.Drop(all)
 			return err
 		}
@@ -400,14 +401,4 @@ func digestOf(path string) ([]byte, error) {
 	sum := sha256.New()
 	_, err = io.Copy(sum, file)
 	return sum.Sum(nil), err
-}
-
-// syncFolder makes the names in a folder durable, if the system supports that.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	_ = f.Sync()
-	return f.Close()
 }

@@ -14,10 +14,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/keep/objects"
+	"github.com/rlmhq/rlm/internal/machine/flush"
 )
 
 // Store keeps objects in a folder. It implements [objects.Store].
@@ -37,7 +37,7 @@ func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(whole, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the folder of objects: %w", err)
 	}
-	if err := syncFolder(filepath.Dir(whole)); err != nil {
+	if err := flush.Folder(filepath.Dir(whole)); err != nil {
 		return nil, fmt.Errorf("cannot make the folder of objects durable: %w", err)
 	}
 	return &Store{dir: whole}, nil
@@ -91,7 +91,7 @@ func (s *Store) put(ctx context.Context, from io.Reader) (o objects.Object, err 
 	}
 
 	// Even if the object existed: the process that wrote it may not have come this far.
-	if err := syncFolder(s.shard(o.Digest)); err != nil {
+	if err := flush.Folder(s.shard(o.Digest)); err != nil {
 		return o, err
 	}
 	o, err = s.stat(o.Digest)
@@ -121,7 +121,7 @@ func (s *Store) renew(temp *os.File, digest string) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) { // removed in the meantime
 		return false, nil
 	}
-	return err == nil, errors.Join(err, syncFile(file))
+	return err == nil, errors.Join(err, flush.File(file))
 }
 
 // isSame reports whether two files have the same bytes. An error is a difference.
@@ -159,7 +159,7 @@ func (s *Store) makeShard(dir string) error {
 	if _, is := s.lasting.Load(dir); is {
 		return nil
 	}
-	if err := syncFolder(s.dir); err != nil {
+	if err := flush.Folder(s.dir); err != nil {
 		return err
 	}
 	s.lasting.Store(dir, true)
@@ -280,23 +280,4 @@ func (s *Store) explain(attempt, digest string, err error) error {
 		err = objects.ErrNotFound
 	}
 	return fmt.Errorf("cannot %s the object %s in %q: %w", attempt, digest, s.dir, err)
-}
-
-// syncFolder makes the names in a folder durable. Not every system supports that.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return syncFile(f)
-}
-
-// syncFile flushes a file that was opened for reading, where the system can.
-func syncFile(f *os.File) error {
-	err := f.Sync()
-	if cannotSync || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	return err
 }

@@ -17,15 +17,14 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/rlmhq/rlm/internal/keep/objects"
 	"github.com/rlmhq/rlm/internal/keep/store"
-	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/machine/flush"
 )
 
 // A blob is a file with compressed content, named after the SHA-256 of the content. It is on the
 // disk before any entry that refers to it.
 const blobFolder = "blobs"
-
-var validDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 func (f *Store) blobPath(digest string) string {
 	return filepath.Join(f.dir, blobFolder, digest[:2], digest)
@@ -84,7 +83,7 @@ func (f *Store) writeFile(path string, data []byte) (err error) {
 	if err := os.Rename(temp.Name(), path); err != nil {
 		return err
 	}
-	return syncFolder(dir)
+	return flush.Folder(dir)
 }
 
 // makeFolder creates a folder and makes its name durable. Another process may have just created it,
@@ -97,21 +96,11 @@ func (f *Store) makeFolder(dir string) error {
 	if _, is := f.lasting.Load(dir); is {
 		return nil
 	}
-	if err := syncFolder(filepath.Dir(dir)); err != nil {
+	if err := flush.Folder(filepath.Dir(dir)); err != nil {
 		return err
 	}
 	f.lasting.Store(dir, true)
 	return nil
-}
-
-// syncFolder makes the names in a folder durable. Not every system supports that.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	_ = f.Sync()
-	return f.Close()
 }
 
 // keepBlob ensures that the blob of an entry exists while the entry is added: Collect may have
@@ -133,7 +122,7 @@ func (f *Store) Blob(ctx context.Context, digest string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !validDigest.MatchString(digest) {
+	if !objects.IsDigest(digest) {
 		return nil, fmt.Errorf("%.80q is not the SHA-256 of a content", digest)
 	}
 
@@ -194,7 +183,7 @@ func (f *Store) Collect(ctx context.Context) (collected store.Collected, err err
 func (f *Store) deleteUnreferenced(c *conn, digests []string) {
 	for _, digest := range digests {
 		used, err := readDigests(c, "SELECT digest FROM entries WHERE digest = ? AND digest <> '' LIMIT 1", digest)
-		if err == nil && len(used) == 0 && validDigest.MatchString(digest) {
+		if err == nil && len(used) == 0 && objects.IsDigest(digest) {
 			_ = os.Remove(f.blobPath(digest))
 		}
 	}
@@ -216,7 +205,7 @@ func (f *Store) deleteUnused(used map[string]bool) (collected store.Collected, e
 		}
 
 		isOld := strings.HasPrefix(entry.Name(), ".new-") && time.Since(info.ModTime()) > leftOver
-		isUnused := validDigest.MatchString(entry.Name()) && !used[entry.Name()]
+		isUnused := objects.IsDigest(entry.Name()) && !used[entry.Name()]
 		if !isOld && !isUnused {
 			return nil
 		}

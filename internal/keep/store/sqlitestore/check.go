@@ -19,6 +19,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/keep/damage"
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
+	"github.com/rlmhq/rlm/internal/keep/objects"
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
@@ -203,7 +204,7 @@ func (c *check) lookAtBlobs() error {
 		}
 
 		c.report.Files++
-		if !validDigest.MatchString(entry.Name()) || entry.Name()[:2] != filepath.Base(filepath.Dir(path)) {
+		if !objects.IsDigest(entry.Name()) || entry.Name()[:2] != filepath.Base(filepath.Dir(path)) {
 			name := filepath.Join(blobFolder, filepath.Base(filepath.Dir(path)), entry.Name())
 			c.report.Add(damage.Finding{What: name, Problem: "is no content", IsNote: true})
 			return nil
@@ -225,7 +226,7 @@ func (c *check) lookAtBlobs() error {
 
 // isThere reports whether the content with a digest exists now.
 func (c *check) isThere(digest string) bool {
-	if !validDigest.MatchString(digest) {
+	if !objects.IsDigest(digest) {
 		return false
 	}
 	_, err := os.Lstat(filepath.Join(c.dir, blobFolder, digest[:2], digest))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/rlmhq/rlm/internal/keep/objects"
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
@@ -75,7 +76,7 @@ func (f *Store) Note(lease store.Lease, entry store.Entry) {
 // setAside checks an entry, and writes its large content to a blob.
 func (f *Store) setAside(e *store.Entry) error {
 	err := e.Check()
-	if err == nil && e.Digest != "" && !validDigest.MatchString(e.Digest) {
+	if err == nil && e.Digest != "" && !objects.IsDigest(e.Digest) {
 		err = fmt.Errorf("%.80q is not the SHA-256 of a content", e.Digest)
 	}
 	if err != nil || len(e.Blob) == 0 {
